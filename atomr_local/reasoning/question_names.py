@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from atomr_local.language.capitalised import names_in
 from atomr_local.language.names import words
 from atomr_local.language.words import english
-from atomr_local.reasoning.reading.answer_formats import capitalised
 
 
 def named_in(question: str) -> tuple[str, ...]:
@@ -18,8 +16,3 @@ def named_in(question: str) -> tuple[str, ...]:
         else:
             runs[-1].append(word)
     return tuple(dict.fromkeys((*names_in([question]), *(" ".join(run) for run in runs if run)))) or (question,)
-
-
-def names_in(texts: Sequence[str]) -> list[str]:
-    """Capitalised names, without words such as "She" at the beginning of a sentence."""
-    return [name for name in capitalised(texts) if not english().stop.issuperset(words(name))]

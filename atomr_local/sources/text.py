@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from atomr_local.indexing.text_index.vector_state import vector_state
 from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.candidate_vectors import EMBEDDED_HITS, CandidateVectors
 from atomr_local.sources.document_places import DocumentPlaces
+from atomr_local.sources.feedback import EMBEDDED_AGAIN, READ, behind, names_found
 from atomr_local.sources.protocol import Page, Request, Retrieval, SearchMode, SourceName
 from atomr_local.sources.reranking import Reranker
 from atomr_local.sources.text_hits import CANDIDATES, RRF_K, Hit, evidence_of, plain_query
@@ -139,9 +141,11 @@ class TextSource:
         titles = self._titles(head)
         extended = " ".join([query, *titles[1:]])
         terms += [word for title in titles[1:] for word in _WORD.findall(title)]
+        # A question may need pages that it does not name; of few passages it could change none, since the first stay.
+        again = request.operator is None and request.mode == "hybrid" and request.top_k > READ and not compared
         try:
             with panics_as_errors():
-                found = self._search(extended, " ".join(terms), request.mode, compared=compared)
+                found = self._search(extended, " ".join(terms), request.mode, compared=compared, again=again)
         except AtomrError:
             raise
         except Exception as error:
@@ -178,11 +182,16 @@ class TextSource:
             raise SourceError(error.message, hint=error.hint) from error
         return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
-    def _search(self, query: str, terms: str, mode: SearchMode, *, compared: bool = False) -> list[Hit]:
+    def _search(
+        self, query: str, terms: str, mode: SearchMode, *, compared: bool = False, again: bool = False
+    ) -> list[Hit]:
         """What the searches of the mode find, fused by rank; each without order among the others.
 
         They are asked for nothing but row ids, and what the rows hold is fetched once: LanceDB's own hybrid query reads
         it in both searches, and starts the search by words after the vector is made.
+
+        Args:
+            again: search with the names of the first passages too (`feedback.py`); only for the hybrid.
         """
         similar: dict[int, float] = {}
         asked: NDArray[np.float32] | None = None
@@ -198,13 +207,43 @@ class TextSource:
             asked = self._embedder.encode([query])[0]
             similar = self._similar(asked)
             lists = [list(similar), *([words.result()] if words is not None else [])]
-        scores: dict[int, float] = {}
-        for found in lists:
-            for rank, row in enumerate(found, 1):
-                scores[row] = scores.get(row, 0.0) + 1 / (RRF_K + rank)
+        hits = self._hits(_fused(lists), similar, asked if compared else None)
+        return self._with_feedback(query, terms, lists[0], lists[1], hits) if again and hits else hits
+
+    def _with_feedback(
+        self, query: str, terms: str, by_vector: Sequence[int], by_words: Sequence[int], hits: Sequence[Hit]
+    ) -> list[Hit]:
+        """The hits and those of a second search, with the names of the first hits; these stay before all others."""
+        ordered = sorted(hits, key=Hit.place)
+        first = ordered[:READ]
+        names = names_found(query, [(hit.row["title"], hit.row["text"]) for hit in first])
+        if not names:
+            return ordered
+        second = self._by_words(" ".join([terms, *(word for name in names for word in _WORD.findall(name))]))
+        if self._candidates is not None:
+            embedded = by_words[:EMBEDDED_HITS]
+            more = [row for row in second if row not in embedded][:EMBEDDED_AGAIN]
+            by_vector = list(self._candidates.similarities(query, [*embedded, *more]))[:CANDIDATES]
+        kept = {hit.row["_rowid"] for hit in first}
+        scores = {row: score for row, score in _fused([by_vector, by_words, second]).items() if row not in kept}
+        others = self._hits(scores, {}, None)
+        for hit, score in zip(
+            others, behind([hit.relevance for hit in first], [h.relevance for h in others]), strict=True
+        ):
+            hit.relevance = score
+        return [*first, *others]
+
+    def _hits(
+        self, scores: Mapping[int, float], similar: Mapping[int, float], asked: NDArray[np.float32] | None
+    ) -> list[Hit]:
+        """The rows with their scores.
+
+        Args:
+            asked: vector of the query, where hits that the search by vector did not find are compared with it too.
+        """
         if not scores:
             return []
-        columns = [*self._columns, VECTOR] if compared and asked is not None else self._columns
+        columns = [*self._columns, VECTOR] if asked is not None else self._columns
         rows = self._table.take_row_ids(list(scores)).with_row_id().select(columns).to_arrow(timeout=_TIMEOUT)
         hits = [Hit(row, scores[row["_rowid"]], similarity=similar.get(row["_rowid"])) for row in rows.to_pylist()]
         for hit in hits:
@@ -236,6 +275,15 @@ class TextSource:
         found = near.to_arrow(timeout=_TIMEOUT)
         distances = zip(found["_rowid"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return {row: 1 - distance for row, distance in distances if distance is not None}
+
+
+def _fused(lists: Sequence[Sequence[int]]) -> dict[int, float]:
+    """Reciprocal rank fusion of lists of row ids."""
+    scores: dict[int, float] = {}
+    for found in lists:
+        for rank, row in enumerate(found, 1):
+            scores[row] = scores.get(row, 0.0) + 1 / (RRF_K + rank)
+    return scores
 
 
 def title_bonus(title: str, head: str, operator: Operator | None) -> float:

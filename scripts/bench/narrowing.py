@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.capitalised import capitalised
 from atomr_local.language.countries import countries_in
 from atomr_local.language.literals import dates_in
 from atomr_local.language.names import name_key
 from atomr_local.language.words import number_words
-from atomr_local.reasoning.reading.answer_formats import capitalised
 
 FORMS: dict[str, Callable[[str], str]] = {
     "as asked": lambda question: question,

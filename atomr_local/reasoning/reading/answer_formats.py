@@ -18,19 +18,17 @@ from typing import Any, Literal, Protocol
 from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.capitalised import capitalised
 from atomr_local.language.countries import countries_in
 from atomr_local.language.dated import between_dates
 from atomr_local.language.literals import dates_in
-from atomr_local.language.words import english, number_words
+from atomr_local.language.words import number_words
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 
 MOST_ANSWERS = 6
 _MOST_CITED = 4
 _LONGEST_COUNTRY = 5
-# Adjacent capitalised words, with small words between them: "Kingdom of Prussia".
-_SMALL = "|".join(sorted(english().small))
-_NAME = re.compile(rf"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:{_SMALL}) )*[A-Z\u00C0-\u00DE]\S*)*")
 VERDICTS = ("yes", "no")
 # Questions for these types are not answered by words of a date.
 UNDATED = ("place", "person")
@@ -132,11 +130,6 @@ def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str],
         choices += map(literal, VERDICTS)
     rules["one"] = " | ".join(choices)
     return MOST_ANSWERS
-
-
-def capitalised(texts: Sequence[str]) -> list[str]:
-    """Runs of capitalised words in the texts, each once, in order."""
-    return list(dict.fromkeys(match[0] for text in texts for match in _NAME.finditer(text)))
 
 
 def _countries(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str]) -> bool:

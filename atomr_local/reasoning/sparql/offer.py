@@ -9,10 +9,11 @@ from decimal import Decimal
 from typing import Literal
 
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.capitalised import names_in
 from atomr_local.language.literals import Date, dates_in, number_words, parse_date, parse_quantity
 from atomr_local.language.names import name_key, words
 from atomr_local.reasoning.graph_access import GraphAccess
-from atomr_local.reasoning.question_names import named_in, names_in
+from atomr_local.reasoning.question_names import named_in
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import PropertyOffer, Value, ValueKind
 

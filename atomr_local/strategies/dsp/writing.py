@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from atomr_local.language.capitalised import capitalised
 from atomr_local.language.words import english
 from atomr_local.reasoning.asking.forms import Field, Form, Line, OneOf, WordsOf
 from atomr_local.reasoning.asking.writer import Written, notes_of
-from atomr_local.reasoning.reading.answer_formats import capitalised
 from atomr_local.reasoning.reading.reader import UNKNOWN
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.dsp.demonstrations import PROMPTS, Demonstration, Turn

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.reasoning.question_names import named_in, names_in
+from atomr_local.language.capitalised import names_in
+from atomr_local.reasoning.question_names import named_in
 from atomr_local.reasoning.results import Action, Result
 from atomr_local.sanitize import sanitize_line
 from atomr_local.strategies.processes.process import FINISH, Process, ProcessStep

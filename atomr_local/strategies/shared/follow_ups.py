@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.reasoning.question_names import names_in
+from atomr_local.language.capitalised import names_in
 from atomr_local.reasoning.reading.citation_verification import supported
 from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.results import Result, citations_hold

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.answer_key import answer_key
+from atomr_local.language.capitalised import names_in
 from atomr_local.reasoning.asking.extractive_compression import cut_passage
 from atomr_local.reasoning.asking.fields import Branch, Field, Line
 from atomr_local.reasoning.asking.forms import Form
 from atomr_local.reasoning.asking.writer import Written
-from atomr_local.reasoning.question_names import named_in, names_in
+from atomr_local.reasoning.question_names import named_in
 from atomr_local.reasoning.results import Action, Result, add_evidence
 from atomr_local.reasoning.steps import Step
 from atomr_local.sanitize import sanitize_line

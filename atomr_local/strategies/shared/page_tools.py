@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from atomr_local.errors import InputError
 from atomr_local.language.answer_key import answer_key
+from atomr_local.language.capitalised import names_in
 from atomr_local.reasoning.asking.forms import Field, Line, OneOf, WordsOf
 from atomr_local.reasoning.pages import OpenPage, PageReader
-from atomr_local.reasoning.question_names import names_in
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.strategies.shared.asking_on import AskingOn
 from atomr_local.strategies.shared.loop import INPUT, Observed, Tool

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from atomr_local.language.answer_type import expected_type
+from atomr_local.language.capitalised import names_in
 from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.operations.computed_nodes import computed_question, evidence_of
-from atomr_local.reasoning.question_names import names_in
 from atomr_local.reasoning.results import Result, product_confidence
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.strategies.shared.closing import final_values, result_of

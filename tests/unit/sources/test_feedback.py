@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_embedder import FakeEmbedder
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing import store
+from atomr_local.indexing.text_index.index import Vectors, build_text_index
+from atomr_local.sources.feedback import behind, names_found
+from atomr_local.sources.protocol import Request, Value
+from atomr_local.sources.text import TextSource
+from atomr_local.tree.nodes import Operator
+
+QUESTION = "The inventor of the zorbograph was born by a river: which?"
+# The page that is asked for shares no word with the question: only the first page names it.
+PAGES = {
+    "Zorbograph": "The zorbograph is an instrument whose inventor was Ilda Marrek of Tosswick.",
+    "Tosswick": "Tosswick lies on the Quell, among orchards.",
+    **{f"Mill{i}": f"A mill with {i} wheels grinds corn." for i in range(12)},
+}
+
+
+def built(folder: Path, name: str, vectors: Vectors) -> TextSource:
+    file = folder / f"{name}.jsonl"
+    file.write_text("\n".join(json.dumps({"id": title, "title": title, "text": text}) for title, text in PAGES.items()))
+    build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)
+    return TextSource(store.index_path("text", name), FakeEmbedder())
+
+
+def titles(source: TextSource, **chosen: Any) -> list[str]:
+    found = source.retrieve(Request(QUESTION, QUESTION, **chosen), Cancellation()).evidence
+    return [item.title for item in found]
+
+
+@pytest.mark.parametrize("vectors", ["now", "later"])
+def test_a_page_that_only_the_first_hit_names_is_found(
+    tmp_path: Path, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = built(tmp_path, "places", vectors)
+    found = titles(source, top_k=10)
+    assert "Zorbograph" in found[:3]
+    assert "Tosswick" in found
+    monkeypatch.setattr("atomr_local.sources.text.names_found", lambda *_: [])
+    without = titles(source, top_k=10)
+    assert "Tosswick" not in without
+    assert found[: len(without[:3])] == without[:3], "the first passages keep their places"
+    source.close()
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"top_k": 3},
+        {"top_k": 10, "mode": "words"},
+        {"top_k": 10, "mode": "dense"},
+        {"top_k": 10, "operator": Operator.SEARCH, "arguments": (Value("Zorbograph"),)},
+    ],
+    ids=["few passages", "words", "dense", "operator"],
+)
+def test_where_it_cannot_help_nothing_is_searched_again(
+    tmp_path: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = built(tmp_path, "places", "now")
+    asked: list[str] = []
+    by_words = source._by_words
+
+    def counted(terms: str) -> list[int]:
+        asked.append(terms)
+        return by_words(terms)
+
+    monkeypatch.setattr(source, "_by_words", counted)
+    assert titles(source, **chosen)
+    assert len(asked) == (0 if chosen.get("mode") == "dense" else 1)
+    titles(source, top_k=10)
+    assert "Tosswick" in asked[-1]
+    source.close()
+
+
+def test_the_names_of_earlier_passages_and_of_more_go_first() -> None:
+    passages = [("Alpha Page", "It names Carla Dorn, too."), ("Beta Page", "It names Carla Dorn. So does Emil Fisk.")]
+    assert names_found("a question", passages) == ["Carla Dorn", "Alpha Page", "Beta Page", "Emil Fisk"]
+
+
+@pytest.mark.parametrize(
+    ("query", "passages"),
+    [
+        ("Who was Carla Dorn?", [("Carla Dorn", "She wrote. The end.")]),
+        ("question", []),
+        ("question", [("", "no capital letters at all")]),
+        ("question", [("UNO", "the USA, then the EU")]),
+    ],
+)
+def test_no_names(query: str, passages: Sequence[tuple[str, str]]) -> None:
+    assert names_found(query, passages) == []
+
+
+def test_hostile_titles_are_only_words(tmp_path: Path) -> None:
+    hostile = {
+        "Zorbograph": 'The zorbograph of "Ilda OR Marrek" AND (Tosswick:* \x1b[31m NOT Quell^9 names ' + "A" * 9000
+    }
+    file = tmp_path / "hostile.jsonl"
+    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in (PAGES | hostile).items()))
+    build_text_index([file], "hostile", embedder=FakeEmbedder())
+    source = TextSource(store.index_path("text", "hostile"), FakeEmbedder())
+    assert titles(source, top_k=8)
+    source.close()
+
+
+def test_others_stay_behind_the_first_in_their_proportion() -> None:
+    assert behind([3.0, 1.0], [8.0, 4.0]) == pytest.approx([0.99, 0.495])
+    assert behind([1.0], []) == []
