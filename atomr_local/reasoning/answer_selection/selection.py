@@ -21,6 +21,7 @@ from atomr_local.reasoning.answer_selection.answer_signals import (
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.reading.answer_formats import VERDICTS
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
@@ -28,6 +29,7 @@ from atomr_local.tree.nodes import Tree
 
 # An answer with this probability is not asked for by follow-up questions as well.
 _SETTLED = 0.75
+_EVEN = 0.5
 # The methods of answers that were read for the whole question at once.
 _WHOLE = frozenset({"direct_rag", "closed_book"})
 _MEASURED = frozenset({names.READING, names.LINK, names.RELATION})
@@ -99,7 +101,7 @@ class AnswerSelection:
         if not self.direct or not tree.root.children or result.confidence >= calibration.sure:
             return result
         direct = self._direct_answer(tree, asked)
-        return _likelier(calibration, result, direct) if direct.values else result
+        return likelier(calibration, result, direct) if direct.values else result
 
     def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
         """A direct answer to the whole question if the tree found none."""
@@ -163,7 +165,7 @@ class AnswerSelection:
             result.signals = {names.READING: reading.confidence} if reading.confidence is not None else {}
 
 
-def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
+def likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
     """The more likely of two answers, with its confidence given the other."""
     same = agree(tree.texts, direct.texts)
     compared = compare(calibration, tree.signals, direct.signals, same)
@@ -175,7 +177,9 @@ def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
     _share_evidence(tree, direct)
     if same:
         return tree
-    return _instead(tree, direct, compared.direct_stands, ("tree", "direct"))
+    # Of two possible answers, one that is more likely wrong than right speaks for the other.
+    for_the_tree = _opposite(tree.texts, direct.texts) and compared.direct <= _EVEN
+    return _instead(tree, direct, compared.direct_stands and not for_the_tree, ("tree", "direct"))
 
 
 def _instead(first: Result, second: Result, second_stands: bool, called: tuple[str, str]) -> Result:
@@ -195,7 +199,7 @@ def _in_form(tree: Tree, result: Result) -> Result:
     """The result, without its answer if that is neither yes nor no where one of these is asked for."""
     if tree.expects is None or tree.expects.type is not AnswerType.YES_NO:
         return result
-    if all(text.casefold() in {"yes", "no"} for text in result.texts):
+    if all(text.casefold() in VERDICTS for text in result.texts):
         return result
     return Result(evidence=result.evidence, dropped=[*result.dropped, f"neither yes nor no: {result.answer}"])
 
@@ -239,6 +243,11 @@ def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping
 def agree(one: Iterable[str], other: Iterable[str]) -> bool:
     """Whether two answers name the same things."""
     return {base_key(text) for text in one} == {base_key(text) for text in other}
+
+
+def _opposite(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one answer is yes and the other no."""
+    return {text.casefold() for text in (*one, *other)} == set(VERDICTS) and len(one) == len(other) == 1
 
 
 def _within(one: Sequence[str], other: Sequence[str]) -> bool:

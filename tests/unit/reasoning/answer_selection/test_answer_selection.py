@@ -7,8 +7,9 @@ import math
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
 
-from atomr_local.reasoning.answer_selection.selection import agree
+from atomr_local.reasoning.answer_selection.selection import agree, likelier
 from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
+from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.verdict.repetition import repeats
 
@@ -148,6 +149,29 @@ def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> 
 )
 def test_what_a_question_names_is_no_answer_unless_it_offers_a_choice(question: str, answer: str, named: bool) -> None:
     assert repeats(question, [answer]) is named
+
+
+@pytest.mark.parametrize(
+    ("of_tree", "of_direct", "direct_reading", "stands"),
+    [
+        ("yes", "no", 0.3, "yes"),  # the direct answer is more likely wrong than right: that speaks for yes
+        ("no", "Yes", 0.3, "no"),
+        ("yes", "no", 0.8, "no"),
+        ("Rome", "Oslo", 0.3, "Oslo"),  # a wrong Oslo does not make it Rome
+        ("yes", "Oslo", 0.3, "Oslo"),
+    ],
+)
+def test_an_unlikely_verdict_does_not_outvote_the_other_one(
+    of_tree: str, of_direct: str, direct_reading: float, stands: str
+) -> None:
+    model = LogisticModel(1.0, (LogisticTerm("leaves", 1.0),))
+    tree = Result(values=text_values([of_tree]), signals={"leaves": 0.2})
+    direct = Result(values=text_values([of_direct]), signals={"leaves": direct_reading})
+    chosen = likelier(Calibration(model, model), tree, direct)
+    assert chosen.texts == (stands,)
+    one, other = (model.probability({"leaves": reading}) for reading in (0.2, direct_reading))
+    told = f"tree: {of_tree} ({one:.2f}); direct: {of_direct} ({other:.2f})"
+    assert told in [*chosen.dropped, chosen.computation]
 
 
 def test_two_that_agree_are_surer_than_each() -> None:
