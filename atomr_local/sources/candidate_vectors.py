@@ -43,6 +43,8 @@ class CandidateVectors:
         self._embedder = embedder
         self._nearest = nearest
         self._cache = VectorCache(directory, embedder.identity, dimensions)
+        # The latest query with its vector: feedback asks it again.
+        self._latest: tuple[str, NDArray[np.float32]] | None = None
 
     def close(self) -> None:
         self._table = None
@@ -59,7 +61,12 @@ class CandidateVectors:
             if vector is not None:
                 known[row_id] = vector
         texts = list(dict.fromkeys(text for row_id, text in lacking.items() if row_id not in known))
-        asked, *vectors = self._embedder.encode([query, *texts])
+        asked = self._vector_of(query)
+        if asked is None:
+            asked, *vectors = self._embedder.encode([query, *texts])
+            self._latest = (query, asked)
+        else:
+            vectors = list(self._embedder.encode(texts)) if texts else []
         if texts:
             made = dict(zip(texts, vectors, strict=True))
             self._cache.put(made)
@@ -69,6 +76,10 @@ class CandidateVectors:
             similarity = self._nearest(asked) | similarity
         ordered = sorted(similarity, key=lambda row_id: (-round(similarity[row_id], _DECIMALS), row_id))
         return {row_id: similarity[row_id] for row_id in ordered}
+
+    def _vector_of(self, query: str) -> NDArray[np.float32] | None:
+        latest = self._latest  # other threads may replace it
+        return latest[1] if latest is not None and latest[0] == query else None
 
     def _rows(self, row_ids: Sequence[int]) -> dict[int, tuple[str, NDArray[np.float32] | None]]:
         """Text and vector of each row; no vector where the table has none."""
