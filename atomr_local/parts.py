@@ -138,6 +138,8 @@ class Parts:
 
     def _load(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool], model: bool) -> None:
         """The model on one thread, the sources on another."""
+        if model and self.backbone is None and self._loading.locked():
+            stage("loading model")  # another thread is at it
         with self._loading:
             from atomr_local.model_loading import model_files
             from atomr_local.system.threads import prepare_threads

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -16,8 +15,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from atomr_local.assistant import Assistant
@@ -30,12 +28,12 @@ from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.openai_api.endpoints import OpenAIEndpoints
 from atomr_local.http_server.openapi import openapi
 from atomr_local.http_server.options import ServeOptions
+from atomr_local.http_server.page import page_routes
 from atomr_local.http_server.questions import Questions
 from atomr_local.http_server.replies import JsonReply, Refused, error_reply
 from atomr_local.log_file import log_error
 from atomr_local.mcp_server.server import check_handing_on, make_server
 
-_PAGE = Path(__file__).with_name("static")
 _THREADS = 32
 _MOST_SESSIONS, _IDLE_SECONDS = 100, 600.0  # of the Model Context Protocol
 _CHECK_SECONDS = 0.05
@@ -76,9 +74,8 @@ class Server:
         ]
         self._mcp = self._mcp_server(assistant)
         self.routes.append(Route("/mcp", self._mcp_endpoint(), methods=["GET", "POST", "DELETE"]))
-        page = [Mount("/", StaticFiles(directory=_PAGE, html=True))] if (_PAGE / "index.html").is_file() else []
         inner = Starlette(
-            routes=[*self.routes, *page],
+            routes=[*self.routes, *page_routes()],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _not_served, AtomrError: _refused, Exception: _failed},
         )

@@ -21,12 +21,13 @@ from atomr_local.credentials import is_loopback
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.replies import Refused, error_reply
 
-# The places that a browser's page is made of, and what a monitor asks, need no token: they tell nothing.
+# The files of the page for browsers, and what a monitor asks, need no token: they tell nothing.
 _API = ("/api", "/v1", "/mcp", "/openapi.json")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 _SECURITY = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",

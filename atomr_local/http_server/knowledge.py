@@ -52,8 +52,12 @@ class KnowledgeEndpoints:
             {
                 "version": __version__,
                 "model": settings.model,
+                "loaded": self._assistant.parts.backbone is not None,
                 "strategy": settings.strategy,
-                "strategies": [{"name": item.name, "summary": item.summary} for item in strategies.values()],
+                "strategies": [
+                    {"name": item.name, "summary": item.summary, "revises": item.revises}
+                    for item in strategies.values()
+                ],
                 "sources": list(settings.sources),
                 "web": self._assistant.web_enabled,
                 "keeps": settings.history.keep and self._options.keep,

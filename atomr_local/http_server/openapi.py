@@ -208,7 +208,8 @@ _SCHEMAS: dict[str, Any] = {
     ),
     "Health": _object(status={"const": "ok"}),
     "Server": _object(
-        version=_TEXT, model=_TEXT, strategy=_TEXT, strategies=_list(_object(name=_TEXT, summary=_TEXT)),
+        version=_TEXT, model=_TEXT, loaded=_FLAG, strategy=_TEXT,
+        strategies=_list(_object(name=_TEXT, summary=_TEXT, revises=_FLAG)),
         sources=_list(_TEXT), web=_FLAG, keeps=_FLAG, running=_WHOLE, waiting=_WHOLE, queue=_WHOLE,
         question_seconds=_NUMBER,
     ),

@@ -15,6 +15,11 @@ def confidence_word(confidence: float) -> str:
     return next((word for least, word in _LEVELS if confidence >= least), _LEAST)
 
 
+def confidence_levels() -> list[tuple[float, str, str]]:
+    """Lowest confidence, word and sign of every level, the surest first."""
+    return [(least, word, _SYMBOLS[word]) for least, word in (*_LEVELS, (0.0, _LEAST))]
+
+
 def confidence_symbol(confidence: float) -> str:
     """A sign for the word, for where colour alone would tell it: "✓", "≈" or "⚠"."""
     return _SYMBOLS[confidence_word(confidence)]

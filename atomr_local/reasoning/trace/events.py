@@ -20,7 +20,7 @@ from atomr_local.reasoning.trace.schema import (
     Trace,
 )
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import Node, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +89,24 @@ class PlanReady(Event):
             "question": self.tree.question,
             "expects": self.tree.expects.to_dict() if self.tree.expects is not None else None,
             "compact": self.compact,
+            "nodes": [_planned(self.tree, node) for node in self.tree.nodes()],
             "origin": self.origin,
             "attempts": self.attempts,
             "problems": list(self.problems),
             "confidence": self.confidence,
             "confidences": {str(node_id): share for node_id, share in self.confidences.items()},
         }
+
+
+def _planned(tree: Tree, node: Node) -> dict[str, Any]:
+    """A node of the plan, with the names that its fields have in the trace."""
+    return {
+        "id": node.id,
+        "parent": tree.parent_of(node.id),
+        "question": node.question,
+        "kind": str(node.kind),
+        "operation": str(node.operation.operation) if node.operation is not None else None,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

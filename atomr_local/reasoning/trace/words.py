@@ -47,7 +47,7 @@ MEASURES = {
     "named": "only repeats the question",
     "rival": "another way to the answer agrees",
 }
-_COUNTS = {"steps", "answers"}
+COUNTS = {"steps", "answers"}
 # Where an answer comes from that was weighed against others.
 ORIGINS = {
     "text": "from the text",
@@ -143,7 +143,7 @@ def computation_text(computation: str) -> str:
 def measures_text(signals: Mapping[str, float]) -> str:
     """What was measured of an answer, most telling first; names that have no words here are left out."""
     return " · ".join(
-        f"{words} {signals[name]:.0f}" if name in _COUNTS else f"{words} {signals[name]:.0%}"
+        f"{words} {signals[name]:.0f}" if name in COUNTS else f"{words} {signals[name]:.0%}"
         for name, words in MEASURES.items()
         if name in signals
     )

@@ -1,0 +1,232 @@
+// The state of one question: the sum of its events, or what its trace holds. The views on the page hold none of it.
+
+import { takenFrom } from "./words.js";
+
+const RESULT = [
+  "answer", "answers", "method", "confidence", "evidence", "cited", "supported", "computation", "dropped", "error",
+  "seconds", "outcome", "reason", "signals", "thought", "action", "observation", "candidates", "corrected_from",
+];
+
+/** A step as it is shown; `step` has the names of a trace's node. */
+function viewOf(step) {
+  return {
+    id: step.id, parent: step.parent, question: step.question, resolved: step.resolved_question || step.question,
+    kind: step.kind ?? "step", operation: step.operation ?? null, label: step.label ?? "", state: "waiting",
+    sources: [], sourceReason: "", evidence: [], result: null, byUser: false, declined: false,
+  };
+}
+
+const sameAnswers = (one, other) => {
+  const key = (result) => result.answers.map((answer) => answer.trim().toLowerCase()).sort().join("\n");
+  return one.answers.length > 0 && key(one) === key(other);
+};
+
+export class Question {
+  constructor(question = "") {
+    this.question = question;
+    this.strategy = "";
+    this.understood = "";
+    this.stage = "";
+    this.ahead = null; // questions that wait before this one
+    this.draft = "";
+    this.draftEnded = false;
+    this.origin = "";
+    this.compact = "";
+    this.nodes = new Map();
+    this.evidence = new Map();
+    this.warnings = [];
+    this.departures = [];
+    this.answer = null;
+    this.stopped = ""; // why the server stopped the question
+    this.guessShown = false;
+    this.running = true;
+    this.trace = null;
+  }
+
+  /** The question as its trace has it. */
+  static of(trace) {
+    const made = new Question(trace.question);
+    made.strategy = trace.strategy;
+    for (const step of trace.nodes) made.nodes.set(step.id, viewOf(step));
+    for (const item of trace.evidence) made.evidence.set(item.id, item);
+    for (const step of trace.nodes) {
+      const view = made.nodes.get(step.id);
+      view.sources = step.sources ?? [];
+      const ended = step.outcome || step.method || step.answers.length || step.error || step.thought || step.action;
+      if (ended) made.ended(view, Object.fromEntries(RESULT.map((name) => [name, step[name]])));
+    }
+    made.origin = trace.plan.origin;
+    made.answer = {
+      status: trace.status, answer: trace.answer, answers: trace.answers, confidence: trace.confidence,
+      basis: trace.basis, reason: trace.reason, advice: trace.advice, guess: trace.guess,
+    };
+    made.finish(trace);
+    return made;
+  }
+
+  get root() {
+    return this.nodes.get(0) ?? null;
+  }
+
+  /** Ids of the pieces that the answer cites, or the guess where that is shown. */
+  get citations() {
+    const result = this.root?.result;
+    if (!result || !this.answer || (this.answer.status !== "answered" && !this.guessShown)) return [];
+    return result.cited.filter((name) => this.evidence.has(name));
+  }
+
+  /** The steps whose answers the user gave. */
+  get givenSteps() {
+    return [...this.nodes.values()].filter(isGiven).map((view) => view.id);
+  }
+
+  /** Numbers of the steps that have this piece of evidence. */
+  usersOf(name) {
+    return [...this.nodes.values()].filter((view) => view.evidence.includes(name)).map((view) => view.id).sort((a, b) => a - b);
+  }
+
+  /** Whether the step has ended as it should without an answer of its own: a thought, a sentence, the use of a tool. */
+  isStage(view) {
+    const result = view.result;
+    if (!result || result.answers.length || result.error || result.candidates.length) return false;
+    const said = result.thought || result.observation || !view.question.trimEnd().endsWith("?");
+    return Boolean(result.action || (view.label && said));
+  }
+
+  apply(event) {
+    const view = this.nodes.get(event.node_id);
+    switch (event.event) {
+      case "queued":
+        this.ahead = event.ahead;
+        break;
+      case "question_asked":
+        this.question = event.question;
+        this.strategy = event.strategy;
+        this.ahead = null;
+        break;
+      case "stage_changed":
+        this.stage = event.stage;
+        break;
+      case "question_understood":
+        this.understood = event.understood_as;
+        break;
+      case "plan_fragment":
+        this.draft = this.draftEnded ? event.text : this.draft + event.text;
+        this.draftEnded = false;
+        break;
+      case "model_called":
+        this.draftEnded = true;
+        break;
+      case "plan_ready":
+        this.understood = event.question;
+        this.origin = event.origin;
+        this.compact = event.compact;
+        this.draft = "";
+        this.nodes.clear();
+        for (const step of event.nodes) this.nodes.set(step.id, viewOf(step));
+        break;
+      case "node_added":
+        if (this.nodes.has(event.parent) && !view) {
+          this.nodes.set(event.node_id, viewOf({ ...event, id: event.node_id, kind: "step" }));
+        }
+        break;
+      case "warning_raised":
+        this.warnings.push(event.message);
+        break;
+      case "leaves_machine":
+        this.departures.push(event);
+        break;
+      case "answer_ready":
+        this.answer = event;
+        this.tellDeclined();
+        break;
+      case "stopped":
+        this.stopped = event.reason;
+        break;
+      case "finished":
+        this.finish(event.trace);
+        break;
+      default:
+        if (view) this.applyToStep(view, event);
+    }
+  }
+
+  applyToStep(view, event) {
+    switch (event.event) {
+      case "node_started":
+        view.state = "reasoning";
+        view.resolved = event.resolved_question || view.question;
+        break;
+      case "sources_selected":
+        view.sources = event.sources;
+        view.sourceReason = event.reason;
+        break;
+      case "retrieval_started":
+        view.state = "retrieving";
+        break;
+      case "evidence_found":
+        view.state = "reasoning";
+        for (const item of event.evidence) {
+          this.evidence.set(item.id, item);
+          if (!view.evidence.includes(item.id)) view.evidence.push(item.id);
+        }
+        break;
+      case "node_judged":
+        if (view.result) this.ended(view, { ...view.result, outcome: event.outcome, reason: event.reason });
+        break;
+      case "node_finished":
+        this.ended(view, event);
+        break;
+      default:
+    }
+  }
+
+  /** A step has its result. */
+  ended(view, result) {
+    view.result = result;
+    view.evidence = [...new Set(result.evidence)].filter((name) => this.evidence.has(name));
+    const source = this.nodes.get(takenFrom(result.computation));
+    view.byUser = isGiven(view) || Boolean(result.answers.length && !result.cited.length && source && source !== view && source.byUser);
+    view.state = this.endState(view);
+  }
+
+  endState(view) {
+    const result = view.result;
+    if (result.error) return result.answers.length ? "found" : "failed";
+    if (this.isStage(view)) return "found";
+    if (result.outcome === "not found" || !(result.answers.length || result.outcome)) return "unknown";
+    if (view.byUser) return "given";
+    if (result.kept) return "kept";
+    return { computed: "computed", memory: "memory" }[result.outcome] ?? "found";
+  }
+
+  /** Mark the steps with whose answer the whole question was declined. */
+  tellDeclined() {
+    const root = this.root;
+    for (const view of this.nodes.values()) {
+      view.declined = this.answer.status === "unknown" && view !== root && Boolean(root?.result && view.result && sameAnswers(root.result, view.result));
+    }
+  }
+
+  finish(trace) {
+    this.trace = trace;
+    this.compact = trace.plan.compact;
+    this.understood = trace.understood_as;
+    this.warnings = trace.warnings;
+    this.departures = trace.left_machine;
+    this.end();
+    if (this.answer) this.tellDeclined();
+  }
+
+  /** Nothing more comes. */
+  end() {
+    this.running = false;
+    this.stage = "";
+    this.draft = "";
+    for (const view of this.nodes.values()) if (!view.result) view.state = "stopped";
+  }
+}
+
+function isGiven(view) {
+  return Boolean(view.result && view.result.method === null && view.result.answers.length);
+}
