@@ -12,6 +12,7 @@ import { prepareToken } from "./token.js";
 import { Tree } from "./tree.js";
 import { capitalised, shortened, stepName } from "./words.js";
 
+const NARROW = "(max-width: 56rem)"; // the panes lie one below the other
 const MOST_EARLIER = 20; // traces of a conversation that the server takes
 const SPEAK_EVERY = 900; // milliseconds: screen readers are not flooded
 const COUNTS = ["answered", "unknown"]; // how a question ends that a later one may refer to
@@ -64,8 +65,7 @@ const tree = new Tree(byId("tree"), (step) => choose(step), {
   edit,
   again,
   clicked: () => {
-    const narrow = window.matchMedia("(max-width: 56rem)").matches;
-    if (narrow) byId("evidence").scrollIntoView({ block: "nearest" });
+    if (window.matchMedia(NARROW).matches) byId("evidence").scrollIntoView({ block: "nearest" });
   },
 });
 const choices = new Choices(showError, draw);
@@ -122,8 +122,8 @@ function showTurns() {
   byId("turns").replaceChildren(...turns.map((trace) => {
     const line = make("li", { "aria-current": trace.id === state?.trace?.id ? "true" : null },
       button({ class: "entry" }, () => running || show(Question.of(trace), true), make("span", {}, shortened(trace.question)),
-        make("b", { class: "answer" }, ` ${shortened(inShort(trace))}`)),
-      make("span", { class: "faint" }, statusWord(trace)));
+        make("b", { class: trace.status === "answered" ? "answer" : "lost" }, ` ${shortened(inShort(trace))}`)),
+      trace.status === "answered" ? make("span", { class: "faint" }, ` ${statusWord(trace)}`) : "");
     return line;
   }));
 }
@@ -192,7 +192,8 @@ async function begin(body, question, place = null, step = null) {
   wanted = step;
   tree.clear();
   evidence.clear();
-  draw();
+  drawNow();
+  if (window.matchMedia(NARROW).matches) byId("progress").scrollIntoView({ block: "start" });
   follow(asked, events, place);
 }
 

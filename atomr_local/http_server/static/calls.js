@@ -101,6 +101,7 @@ export async function ask(body, signal) {
 async function* sent(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let ended = false;
   try {
     for (;;) {
       let piece;
@@ -110,7 +111,10 @@ async function* sent(stream) {
         if (error.name === "AbortError") throw error;
         throw new CallError({ ...GONE, message: "The connection broke before the answer was there." });
       }
-      if (piece.done) return;
+      if (piece.done) {
+        ended = true;
+        return;
+      }
       let from = Math.max(0, rest.length - 1); // the end of a block may come in two pieces
       rest += piece.value;
       for (let end; (end = rest.indexOf("\n\n", from)) >= 0; from = 0) {
@@ -121,6 +125,6 @@ async function* sent(stream) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {});
+    if (!ended) reader.cancel().catch(() => {});
   }
 }

@@ -25,7 +25,7 @@ export class Choices {
     this.failed = failed;
     this.server = null;
     byId("strategy").addEventListener("change", () => this.showSummary());
-    byId("indexes-fold").addEventListener("toggle", () => byId("indexes-fold").open && this.loadIndexes());
+    byId("more").addEventListener("toggle", () => byId("more").open && this.loadIndexes());
   }
 
   /** Load what the server offers, and tell while the model is being loaded. */

@@ -71,7 +71,7 @@ export class HistoryList {
     const question = shortened(item.question);
     const line = make("li", {},
       button({ class: "entry" }, () => this.choose(item.number), make("span", {}, question),
-        item.answer ? make("b", { class: "answer" }, ` ${shortened(item.answer)}`) : ""),
+        item.answer ? make("b", { class: item.status === "answered" ? "answer" : "lost" }, ` ${shortened(item.answer)}`) : ""),
       make("span", { class: "faint" }, told),
       button({ class: "delete", "aria-label": `Delete: ${question}` }, (event) => this.forget(item, line, event.currentTarget), "Delete"));
     return line;
