@@ -19,7 +19,7 @@ PLAN = """0. Where was the director of Metropolis born? = Answer(place)
  4. Who directed [3]? = Relate([3], "director")
 2. Where was [1] born? = Relate([1], "place of birth")"""
 ATTACK = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-_PASSAGE = f"Fritz Lang made films. He was born in Vienna in 1890. {ATTACK}"
+_PASSAGE = f"Fritz Lang made films. He was born in Vienna in 1890. Then he left. {ATTACK}"
 # What adds model calls of its own is not what the page is about.
 _PLAIN = {"rival": False, "beam": False, "guess": False, "page_alone": False, "ask_on": False, "span_reader": False}
 

@@ -30,7 +30,7 @@ export class EvidencePane {
 
   show(view, state) {
     const key = JSON.stringify([
-      view.id, view.state, view.resolved, view.evidence, view.sources, view.declined, view.result, state.trace?.id, state.guessShown,
+      view.id, view.state, view.resolved, view.evidence, view.sources, view.declined, view.result, state.trace?.id, this.actions.canCorrect(view.id),
       view.evidence.map((name) => state.usersOf(name)),
     ]);
     if (key === this.key) return;
