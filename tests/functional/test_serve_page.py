@@ -17,11 +17,11 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("mcp", reason="the extra serve is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 
-from atomr_local.credentials import Secret
-from atomr_local.http_server.app import Server
-from atomr_local.http_server.options import ServeOptions
-from atomr_local.reasoning.trace.words import computation_text, measures_text, warning_text
-from atomr_local.sources.place_words import place_words
+from atomr_local.credentials import Secret  # noqa: E402
+from atomr_local.http_server.app import Server  # noqa: E402
+from atomr_local.http_server.options import ServeOptions  # noqa: E402
+from atomr_local.reasoning.trace.words import computation_text, measures_text, warning_text  # noqa: E402
+from atomr_local.sources.place_words import place_words  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -207,7 +207,7 @@ def test_an_answer_of_the_users_takes_the_place_of_a_steps(world: World, serve: 
     expect(row(page, 2)).to_contain_text("Where was Thea von Harbou born?")
     expect(page.locator("#step-3")).to_have_attribute("data-state", "kept")
     expect(chosen(page)).to_have_attribute("data-step", "4")
-    first, second = seen.bodies("/api/ask")
+    _first, second = seen.bodies("/api/ask")
     assert second["revision"]["answers"] == {"4": ["Thea von Harbou"]}
     assert re.fullmatch("[0-9A-Za-z]+", second["revision"]["trace"])
     expect(page.locator("#conversation")).to_be_hidden()  # it is the same question
@@ -252,7 +252,7 @@ def test_a_plan_that_cannot_be_run_is_not_lost(world: World, serve: Served, show
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
     page.get_by_role("button", name="Edit plan").click()
     plan = page.get_by_label("Plan", exact=True)
-    expect(plan).to_have_value(re.compile('\n2. When was \\[1\\] born'))
+    expect(plan).to_have_value(re.compile("\n2. When was \\[1\\] born"))
     plan.fill("nonsense")
     page.get_by_role("dialog").get_by_role("button", name="Run").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("line 1")
@@ -338,7 +338,9 @@ def test_all_is_done_with_the_keyboard_alone(page: Page) -> None:
         keys.press(key)
         expect(page.locator(f"#step-{step}")).to_be_focused()
         expect(page.locator("[role=treeitem][tabindex='0']")).to_have_count(1)
-    expect(page.locator("#step-1")).to_have_attribute("aria-expanded", "false")  # folded by the second arrow to the left
+    expect(page.locator("#step-1")).to_have_attribute(
+        "aria-expanded", "false"
+    )  # folded by the second arrow to the left
     expect(row(page, 4)).to_be_hidden()
     keys.press("ArrowRight")
     expect(row(page, 4)).to_be_visible()
@@ -364,7 +366,10 @@ def test_all_is_done_with_the_keyboard_alone(page: Page) -> None:
 def test_a_screen_reader_is_told_what_each_line_is(page: Page) -> None:
     ask(page)
     tree = page.get_by_role("tree", name="Reasoning")
-    item = tree.get_by_role("treeitem", name=re.compile(r"^Step 4, found\. Relate Who directed Metropolis\? ?\. Fritz Lang ✓ well supported$"))
+    item = tree.get_by_role(
+        "treeitem",
+        name=re.compile(r"^Step 4, found\. Relate Who directed Metropolis\? ?\. Fritz Lang ✓ well supported$"),
+    )
     expect(item).to_have_attribute("aria-level", "3")
     expect(page.get_by_role("status").filter(has_text="Answer: Vienna")).to_be_attached()
     assert page.locator("#progress").get_attribute("role") == "status"
@@ -378,7 +383,9 @@ def test_axe_finds_no_violation(scheme: str, width: int, world: World, serve: Se
 
     def check(state: str) -> None:
         assert not violations(page), state
-        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), f"{state}: wider than the screen"
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), (
+            f"{state}: wider than the screen"
+        )
 
     expect(page.locator("#sources input").first).to_be_visible()
     check("at the start")
@@ -435,7 +442,14 @@ def test_a_hostile_passage_is_text(page: Page) -> None:
             const { link } = await import("/page/dom.js");
             return addresses.map((address) => link(address, "x").tagName);
         }""",
-        ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//evil.example", "", "https://example.org/a"],
+        [
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "//evil.example",
+            "",
+            "https://example.org/a",
+        ],
     ) == ["SPAN", "SPAN", "SPAN", "SPAN", "SPAN", "A"]
 
 

@@ -28,7 +28,9 @@ _PATIENCE = 60_000  # milliseconds: machines may be busy
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser; without it, or without playwright, the test is skipped."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright, which drives the browser, is not installed"
+    )
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")

@@ -112,7 +112,14 @@ def test_no_script_reads_a_text_as_markup_or_program(name: str) -> None:
 
 
 def test_a_sink_would_be_seen() -> None:
-    for line in ("x.innerHTML = y", "eval(x)", "x.onclick = y", 'setTimeout("x")', "new Function(x)", "x.style.color = y"):
+    for line in (
+        "x.innerHTML = y",
+        "eval(x)",
+        "x.onclick = y",
+        'setTimeout("x")',
+        "new Function(x)",
+        "x.style.color = y",
+    ):
         assert SINKS.search(line), line
 
 
