@@ -14,3 +14,8 @@ OURS = (
 def known_names() -> list[str]:
     """The name of every strategy, ours first, also of those that cannot be loaded."""
     return [*OURS, *offered(ENTRY_POINTS, OURS)]
+
+
+def is_known(name: str) -> bool:
+    """Whether a strategy has this name. Other packages are looked through only where it is none of ours."""
+    return name in OURS or name in known_names()

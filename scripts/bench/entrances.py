@@ -7,9 +7,8 @@ By default a model of clockwork answers in a fixed time, so that what differs is
 starter, the same question each time. The library runs in this process, each server in one of its own, with a home of
 its own. In each round every entrance is asked once, in turn, so that whatever else the machine does meets all of them.
 
-First sign: until a client has the first thing that tells it of the question's progress (the library's and /api/ask's
-first event of a model call, MCP's first progress message, the first words of a chat completion that are not its frame).
-Answer: until it has the whole answer. Prints JSON: medians in milliseconds, and the median of the differences to the
+First sign: until a client has the first thing that tells it of the question's progress: an event of a stage, a plan or a
+step, which MCP gives as progress and a chat completion as reasoning. Answer: until it has the whole answer. Prints JSON: medians in milliseconds, and the median of the differences to the
 library in the same round.
 """
 
@@ -39,10 +38,13 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from serve_load import Clockwork
 
+from atomr_local.mcp_server.results import progress_text
+
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+_PROGRESS = re.compile(r"event: (?:stage_changed|plan_ready|node_started|node_finished)")
 _QUESTION = "Who was the paternal grandfather of Charles Darwin?"
 _CLOCKWORK_STRATEGY = "closed-book"
 _STARTER_STRATEGY = "atomr"
@@ -111,7 +113,7 @@ def library(assistant: Assistant) -> Ask:
     async def ask() -> Taken:
         begun, first = time.perf_counter(), None
         async for event in assistant.astream(_QUESTION):
-            if first is None and type(event).__name__ == "ModelCalled":
+            if first is None and progress_text(event):
                 first = time.perf_counter() - begun
         return Taken(first or time.perf_counter() - begun, time.perf_counter() - begun)
 
@@ -124,7 +126,7 @@ def native(http: httpx.AsyncClient) -> Ask:
         async with http.stream("POST", "/api/ask", json={"question": _QUESTION}) as answer:
             answer.raise_for_status()
             async for line in answer.aiter_lines():
-                if first is None and line.startswith("event: model_called"):
+                if first is None and _PROGRESS.match(line):
                     first = time.perf_counter() - begun
         return Taken(first or time.perf_counter() - begun, time.perf_counter() - begun)
 
@@ -151,7 +153,7 @@ def tool(client: Client) -> Ask:
         first: list[float] = []
         begun = time.perf_counter()
 
-        async def progress(_done: float, _total: float | None, _message: str | None) -> None:
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
             first.append(time.perf_counter() - begun)
 
         given = await client.call_tool("ask", {"question": _QUESTION}, progress_callback=progress)

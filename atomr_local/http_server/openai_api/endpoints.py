@@ -30,7 +30,7 @@ from atomr_local.log_file import log_error
 from atomr_local.mcp_server.results import progress_text
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.names import known_names
+from atomr_local.strategies.names import is_known
 from atomr_local.strategies.registry import all_strategies
 
 EMBEDDER = "embedder"
@@ -158,7 +158,7 @@ def _check_model(name: str) -> None:
     Raises:
         Refused: no strategy has this name.
     """
-    if name not in known_names():
+    if not is_known(name):
         raise _no_model("a model is a strategy here")
 
 
