@@ -7,9 +7,9 @@ By default a model of clockwork answers in a fixed time, so that what differs is
 starter, the same question each time. The library runs in this process, each server in one of its own, with a home of
 its own. In each round every entrance is asked once, in turn, so that whatever else the machine does meets all of them.
 
-First sign: until a client has the first thing that tells it of the question's progress: an event of a stage, a plan or a
-step, which MCP gives as progress and a chat completion as reasoning. Answer: until it has the whole answer. Prints JSON: medians in milliseconds, and the median of the differences to the
-library in the same round.
+First sign: until a client has the first thing that tells it of the question's progress: an event of a stage, a plan or
+a step, which MCP gives as progress and a chat completion as reasoning. Answer: until it has the whole answer. Prints
+JSON: medians in milliseconds, and the median of the differences to the library in the same round.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def tool(client: Client) -> Ask:
         first: list[float] = []
         begun = time.perf_counter()
 
-        async def progress(progress: float, total: float | None, message: str | None) -> None:
+        async def progress(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             first.append(time.perf_counter() - begun)
 
         given = await client.call_tool("ask", {"question": _QUESTION}, progress_callback=progress)
