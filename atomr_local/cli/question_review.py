@@ -108,8 +108,7 @@ def _rejected(line: Line) -> Decision | None:
 
     click.echo(" · ".join(f"{number} {ground}" for number, ground in enumerate(GROUNDS, 1)))
     said = sanitize_line(click.prompt("Reason (a number or words)", default="", show_default=False))
-    known = said.isascii() and said.isdigit() and 0 < int(said[:3]) <= len(GROUNDS)
-    reason = GROUNDS[int(said) - 1] if known else said
+    reason = {str(number): ground for number, ground in enumerate(GROUNDS, 1)}.get(said, said)
     if not reason:
         click.echo("A rejected question needs a reason.")
         return None

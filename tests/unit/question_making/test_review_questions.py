@@ -116,6 +116,12 @@ def test_a_rejection_needs_a_reason_and_other_words_will_do(file: Path) -> None:
     assert [line["reason"] for line in read_lines(reviews_file(file))] == ["too easy"]
 
 
+@pytest.mark.parametrize("number", ["0012", "7", "9" * 5000, "²"])
+def test_a_number_that_is_no_ground_is_kept_as_words(file: Path, number: str) -> None:
+    review(file, "x", number, "q")
+    assert [line["reason"] for line in read_lines(reviews_file(file))] == [number]
+
+
 def test_back_and_another_decision(file: Path) -> None:
     review(file, "a", "b", "x", "1", "q")
     assert read_lines(accepted_file(file)) == []
