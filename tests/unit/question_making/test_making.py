@@ -128,6 +128,16 @@ def test_a_path_in_the_graph_is_found_however_its_date_is_written(own_home: Path
     assert line["answers"] == ["York, England", "York"]
 
 
+def test_what_a_text_says_has_five_words_at_most(own_home: Path, tmp_path: Path) -> None:
+    names = {"The Lake": "Juan van der Berg Cruz", "The Sea": "Juan van der Berg de la Cruz"}
+    pages = {title: f"{title} is a 1931 film directed by {name}." for title, name in names.items()}
+    build_world(own_home, pages=pages, facts=[f"{name} | date of birth | 3 May 1901" for name in names.values()])
+    with opened() as knowledge:
+        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(60, LOCAL, ("short",)))
+    assert [line["question"] for line in lines] == ["When was the director of The Lake born?"]
+    assert found.candidates.total() == 1
+
+
 def test_one_question_a_bridge(knowledge: Knowledge, tmp_path: Path) -> None:
     found, lines = make(knowledge, tmp_path / "out")
     bridges = [line["bridge_key"] for line in lines]
