@@ -61,6 +61,10 @@ def questions() -> None:
 @click.option(
     "--pages", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N", help="Pages read at most."
 )
+@click.option(
+    "--per-relation", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    help="So many questions may have the same relation, even if that is more than a tenth of them.",
+)  # fmt: skip
 @click.option("--rephrase", is_flag=True, help="Have the model put questions in other words that pass the checks.")
 @model_and_adapter
 @click.option("--text-index", metavar="NAME", shell_complete=text_indexes, help="Text index.")
@@ -75,6 +79,7 @@ def make(
     forms: tuple[str, ...],
     seed: int,
     pages: int,
+    per_relation: int,
     rephrase: bool,
     web: bool | None,
     as_json: bool,
@@ -103,7 +108,7 @@ def make(
     if set(WEB_BRIDGES) & set(asked) and not settings.web.enabled:
         raise WebDisabledError("graph-web and text-web search the web", hint="Add --web, or leave them out.")
     chosen: Any = forms or _FORMS
-    wanted = Wanted(number, tuple(asked), tuple(chosen), seed, pages)
+    wanted = Wanted(number, tuple(asked), tuple(chosen), seed, pages, per_relation)
     _check_indexes(settings)
     announce_remote(settings)
     cancellation = Cancellation()
@@ -284,4 +289,4 @@ def _tell(found: Yield, number: int) -> None:
     lines.append(f"  {'of':9} {sum(told['candidates'].values()):>6}  candidates")
     click.echo(sanitize("\n".join(lines)))
     if found.left_out[RELATION_FULL] and found.forms.total() < number:
-        note("A larger --number allows more questions of one relation.")
+        note("A larger --per-relation allows more questions of one relation.")
