@@ -118,6 +118,7 @@ def _rejected(line: Line) -> Decision | None:
 def _revised(line: Line, review: Review) -> Decision | None:
     """Other words for the question, and other answers; None if they are no good."""
     from atomr_local.question_making.reviewing import Decision, revision_problem
+    from atomr_local.question_making.revised import outdated
 
     earlier = review.decisions.get(line.id)
     question, answers = line.question, line.answers
@@ -133,6 +134,8 @@ def _revised(line: Line, review: Review) -> Decision | None:
     if problem := revision_problem(line, asked, given):
         click.echo(sanitize_line(f"Not kept: {problem}."))
         return None
+    if changed := outdated(line, asked, given):
+        click.echo(sanitize_line(f"The gold plan and the facts are left out of the accepted question: {changed}."))
     return Decision(line.id, "revised", reason, asked, given)
 
 

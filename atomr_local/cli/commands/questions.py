@@ -174,7 +174,7 @@ def check(file: Path, text_index: str | None, graph_index: str | None, as_json: 
     """Tell which questions the indexes no longer support. Exit status 1 if there are any.
 
     A page or triple may be gone, or say something else since an index was built again. What the web said is not looked
-    for again.
+    for again. A question that was revised so that its facts do not answer it has none to check.
 
     Example: atomr questions check mine/questions.jsonl
     """
@@ -193,15 +193,18 @@ def check(file: Path, text_index: str | None, graph_index: str | None, as_json: 
         found = list(unsupported(lines, knowledge))
     finally:
         knowledge.close()
+    bare = sum(not line.hops for line in lines)
     if as_json:
         told = [{"id": one.line.id, "question": one.line.question, "problems": list(one.problems)} for one in found]
-        print_json({"questions": len(lines), "unsupported": told})
+        print_json({"questions": len(lines), "unsupported": told, "without_facts": bare})
     else:
         for one in found:
             click.echo(sanitize_line(f"✗ {one.line.id} {one.line.question}"))
             for problem in one.problems:
                 click.echo(f"    {sanitize_line(problem)}")
-        click.echo(f"{len(lines) - len(found)} of {len(lines)} questions are supported.")
+        click.echo(f"{len(lines) - len(found) - bare} of {len(lines)} questions are supported.")
+        if bare:
+            click.echo(f"Without facts to check, since they were revised: {bare}.")
     return 1 if found else 0
 
 
