@@ -108,8 +108,7 @@ def _rejected(line: Line) -> Decision | None:
 
     click.echo(" · ".join(f"{number} {ground}" for number, ground in enumerate(GROUNDS, 1)))
     said = sanitize_line(click.prompt("Reason (a number or words)", default="", show_default=False))
-    known = said.isascii() and said.isdigit() and 0 < int(said[:3]) <= len(GROUNDS)
-    reason = GROUNDS[int(said) - 1] if known else said
+    reason = {str(number): ground for number, ground in enumerate(GROUNDS, 1)}.get(said, said)
     if not reason:
         click.echo("A rejected question needs a reason.")
         return None
@@ -119,6 +118,7 @@ def _rejected(line: Line) -> Decision | None:
 def _revised(line: Line, review: Review) -> Decision | None:
     """Other words for the question, and other answers; None if they are no good."""
     from atomr_local.question_making.reviewing import Decision, revision_problem
+    from atomr_local.question_making.revised import outdated
 
     earlier = review.decisions.get(line.id)
     question, answers = line.question, line.answers
@@ -134,6 +134,8 @@ def _revised(line: Line, review: Review) -> Decision | None:
     if problem := revision_problem(line, asked, given):
         click.echo(sanitize_line(f"Not kept: {problem}."))
         return None
+    if changed := outdated(line, asked, given):
+        click.echo(sanitize_line(f"The gold plan and the facts are left out of the accepted question: {changed}."))
     return Decision(line.id, "revised", reason, asked, given)
 
 

@@ -219,18 +219,20 @@ def id_of(record: DatasetRecord) -> str:
 def load_plans(path: Path, questions: Sequence[Question], limits: Limits) -> dict[str, Tree]:
     """The plans, by question id, of a JSON lines file of {"id", "plan": compact notation}.
 
-    Plans for other questions are skipped, unread.
+    Plans for other questions are skipped, unread. A "plan" that is null says that the question has none.
 
     Raises:
         InputError: naming the file and line of a plan that is missing, not valid, or there twice.
     """
     asked = {question.id: question for question in questions}
     plans: dict[str, Tree] = {}
+    seen: set[str] = set()
     for record in read_records(path):
         key = id_of(record)
-        if key in plans:
+        if key in seen:
             raise record.error(f"the id {key!r} occurs twice")
-        if key in asked:
+        seen.add(key)
+        if key in asked and record.fields.get("plan", "") is not None:
             plans[key] = _plan(record, asked[key], limits)
     return plans
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from atomr_local.evaluation.markdown import table
+from atomr_local.evaluation.matrix_table import compared_pairs
 from atomr_local.evaluation.stages import Stage
 from atomr_local.sanitize import sanitize_line
 
@@ -34,7 +35,7 @@ def matrix_markdown(figures: Mapping[str, Any]) -> str:
     if rows:
         sections += [
             "EM and F1 in %, with 95% bootstrap intervals. Differences are of F1, paired by question over those that "
-            f"both runs answered; p is corrected after Holm over the {_tests(rows)} differences of the table, the bare "
+            f"both runs answered; p is corrected after Holm over the {_tests(rows)} compared, the bare "
             "p in brackets. Calls, tokens, retrievals and seconds are means a question; unknown: share of the "
             "questions; supported: share of the checked answers that stand in the evidence they cite (yes, no and "
             "what is computed cannot be checked so).",
@@ -42,7 +43,7 @@ def matrix_markdown(figures: Mapping[str, Any]) -> str:
         ]
     if ablations:
         sections += [
-            f"Ablations, each against its strategy; Holm over {_tests(ablations)} differences.",
+            f"Ablations, each against its strategy; Holm over {_tests(ablations)}.",
             table(
                 _head(["− strategy", "changed"]), [[*_line(row, [row["strategy"]]), _changed(row)] for row in ablations]
             ),
@@ -135,5 +136,6 @@ def _value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tests(rows: Iterable[Mapping[str, Any]]) -> int:
-    return sum(item is not None for row in rows for item in row["against"].values())
+def _tests(rows: Iterable[Mapping[str, Any]]) -> str:
+    number = len(compared_pairs(rows))
+    return f"{number} pair{'s' if number != 1 else ''} of runs"

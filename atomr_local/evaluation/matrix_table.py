@@ -6,7 +6,7 @@ and arm, and its description the strategy; it counts as whole then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ SCHEMA = "atomr.eval-table/1"
 BASELINES = ("rag", "atomr")
 _SHOWN_METRICS = ("em", "f1", "guess_f1")
 _LAST = 1_000_000  # place of a run that has none
+
+Differences = dict[tuple[Path, Path], dict[str, Any] | None]
+"""Differences of F1 by the runs that they are from and to."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
         low, high, in %), "cost" (means a question), "unknown" (share of questions, in %), "failed" (number),
         "supported" (share of the "checked" answers, in %; yes, no and what is computed cannot be checked so), "wrong",
         "stages", and "against": {baseline: None or {"n", "value", "low", "high", "p", "p_holm"}}: of F1, over the
-        questions that both runs answered, p_holm corrected over all differences of "rows". In "ablations" a strategy
+        questions that both runs answered, p_holm corrected over the pairs of runs that "rows" compare. A pair of two
+        baselines stands in both their rows, and counts once. In "ablations" a strategy
         stands before its ablations, and "against" is of the strategy itself, corrected over that table.
 
     Raises:
@@ -72,9 +76,10 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
     full = [run for run in runs if run.changed is None]
     places = {(run.set, run.arm): run.path for run in full}
     main, ablated = [], []
+    known: Differences = {}
     for run in full:
         others = {name: places.get((run.set, name)) for name in baselines}
-        main.append({**rows[run.set, run.arm], "against": _against(run, others)})
+        main.append({**rows[run.set, run.arm], "against": _against(run, others, known)})
     for run in full:
         below = [
             other for other in runs if (other.set, other.strategy) == (run.set, run.arm) and other.changed is not None
@@ -85,7 +90,7 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
                 {
                     **rows[other.set, other.arm],
                     "changed": other.changed,
-                    "against": _against(other, {run.arm: run.path}),
+                    "against": _against(other, {run.arm: run.path}, known),
                 }
                 for other in below
             ]
@@ -176,14 +181,32 @@ def _usage(run: RunDirectory, predictions: Mapping[str, Prediction]) -> tuple[Us
     return usage, diagnoses
 
 
-def _against(run: Run, others: Mapping[str, Path | None]) -> dict[str, dict[str, Any] | None]:
-    """The difference of F1 to each of these runs; None for itself and for one that is not there."""
-    return {name: None if path in (None, run.path) else _difference(path, run.path) for name, path in others.items()}
+def _against(run: Run, others: Mapping[str, Path | None], known: Differences) -> dict[str, dict[str, Any] | None]:
+    """The difference of F1 to each of these runs; None for itself and for one that is not there.
+
+    Args:
+        known: differences between runs, which are added to: one of two baselines is resampled once, so that both rows
+            show the same p.
+    """
+    found: dict[str, dict[str, Any] | None] = {}
+    for name, path in others.items():
+        if path is None or path == run.path:
+            found[name] = None
+        elif (run.path, path) in known:
+            found[name] = _mirrored(known[run.path, path])
+        else:
+            found[name] = known[path, run.path] = _difference(path, run.path)
+    return found
 
 
-def _difference(base: Path | None, path: Path) -> dict[str, Any] | None:
-    if base is None:
+def _mirrored(item: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The difference seen from the other run."""
+    if item is None:
         return None
+    return {**item, "value": 0.0 - item["value"], "low": 0.0 - item["high"], "high": 0.0 - item["low"]}
+
+
+def _difference(base: Path, path: Path) -> dict[str, Any] | None:
     try:
         pairs = pairs_of(base, path)
     except InputError:  # nothing in common, or other questions under the same ids
@@ -193,11 +216,22 @@ def _difference(base: Path | None, path: Path) -> dict[str, Any] | None:
     return {"n": len(with_answer), **asdict(paired_difference(first, second))}
 
 
+def compared_pairs(rows: Iterable[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The differences of a table by the pair of runs that they compare: one of each, or one in each row of the pair."""
+    pairs: dict[tuple[str, frozenset[str]], list[dict[str, Any]]] = {}
+    for row in rows:
+        for name, item in row["against"].items():
+            if item is not None:
+                pairs.setdefault((row["set"], frozenset((row["arm"], name))), []).append(item)
+    return list(pairs.values())
+
+
 def _correct(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add each difference's p as corrected for the number of differences in the table."""
-    told = [item for row in rows for item in row["against"].values() if item is not None]
-    for item, level in zip(told, holm([item["p"] for item in told]), strict=True):
-        item["p_holm"] = level
+    """Add each difference's p as corrected for the number of pairs that the table compares."""
+    pairs = compared_pairs(rows)
+    for items, level in zip(pairs, holm([items[0]["p"] for items in pairs]), strict=True):
+        for item in items:
+            item["p_holm"] = level
 
 
 def _models(runs: Sequence[Run]) -> list[str]:

@@ -111,11 +111,12 @@ def _web_candidates(first: Hop, names: tuple[str, ...], bridge: str, doubt: str,
 
 
 def _named_by(knowledge: Knowledge, opening: PagePassage) -> Iterator[tuple[Hop, PageFact]]:
-    """Facts of a page whose value is a name that the question can describe."""
+    """Facts of a page whose value is a name of at most five words that the question can describe."""
     if not usable_name(opening.title):
         return
     for fact in knowledge.facts(opening):
-        if names_something(fact.relation) and _describes(fact.relation) and usable_name(fact.value):
+        named = names_something(fact.relation) and usable_name(fact.value) and short_answer(fact.value)
+        if named and _describes(fact.relation):
             yield _page_hop(opening, fact), fact
 
 

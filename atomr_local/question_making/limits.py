@@ -9,18 +9,24 @@ from atomr_local.question_making.hops import Candidate, Form
 from atomr_local.question_making.lines import Line
 
 SHARE = 10
-"""At most one in so many of the number asked for has the same relation, as first or as second fact."""
+"""At most one in so many of the questions that are kept has the same relation, as first or as second fact."""
+PER_RELATION = 3
+"""So many may have it in any case: a tenth of a few questions is none."""
 
 BRIDGE_USED = "the bridge has a question already"
-RELATION_FULL = "a tenth of the questions has the relation already"
+RELATION_FULL = "the relation has its share of the questions already"
 FORM_FULL = "questions of the form are not asked for"
 
 
 class Kept:
-    """What has been kept so far."""
+    """What has been kept so far. The limits hold after each question, so also where a run is stopped.
 
-    def __init__(self, number: int, forms: Sequence[Form]) -> None:
-        self.most_of_relation = max(1, number // SHARE)
+    Args:
+        per_relation: how many questions may have the same relation in any case.
+    """
+
+    def __init__(self, forms: Sequence[Form], per_relation: int = PER_RELATION) -> None:
+        self._per_relation = per_relation
         self._forms = tuple(forms)
         self._relations: Counter[str] = Counter()
         self._bridges: set[str] = set()
@@ -40,7 +46,7 @@ class Kept:
             self._verdicts[line.answers[0]] += 1
 
     def full(self, candidate: Candidate) -> str:
-        """Why no further question like this one is made; "" if one is."""
+        """Why no question like this one is made now; "" if one is. RELATION_FULL may pass when more are kept."""
         if candidate.counted and "count" not in self._forms:
             return FORM_FULL
         if not candidate.counted and not {"short", "yes/no"} & set(self._forms):
@@ -48,7 +54,8 @@ class Kept:
         if candidate.bridge_key in self._bridges:
             return BRIDGE_USED
         relations = {candidate.first.relation, candidate.second.relation}
-        return RELATION_FULL if any(self._relations[one] >= self.most_of_relation for one in relations) else ""
+        most = max(self._per_relation, (len(self.lines) + 1) // SHARE)
+        return RELATION_FULL if any(self._relations[one] >= most for one in relations) else ""
 
     def next_form(self, candidate: Candidate) -> Form:
         """The form that a question of this candidate takes: of those that it can, the one with the fewest so far."""

@@ -28,6 +28,8 @@ class Line:
     Attributes:
         form: short, yes/no or count.
         bridge: "text-graph" and so on.
+        hops: both facts; none in a question whose revision they do not answer.
+        plan: the gold plan in compact notation; "" where there are no hops.
         fields: the whole line.
     """
 
@@ -36,17 +38,17 @@ class Line:
     answers: tuple[str, ...]
     form: str
     bridge: str
-    hops: tuple[Hop, Hop]
+    hops: tuple[Hop, ...]
     plan: str
     fields: dict[str, Any]
 
     @property
-    def relations(self) -> tuple[str, str]:
-        return self.hops[0].relation, self.hops[1].relation
+    def relations(self) -> tuple[str, ...]:
+        return tuple(hop.relation for hop in self.hops)
 
     @property
     def bridge_key(self) -> str:
-        return str(self.fields.get("bridge_key") or self.hops[1].head)
+        return str(self.fields.get("bridge_key") or next((hop.head for hop in self.hops[1:]), self.id))
 
 
 def line_of(made: Composed, *, worded: str = "", rephrased: bool = False) -> dict[str, Any]:
@@ -100,6 +102,22 @@ def line_in(record: DatasetRecord) -> Line:
     Raises:
         InputError: something is missing or is not what it should be.
     """
+    bare = "without_plan" in record.fields and record.fields.get("plan") is None
+    hops = () if bare else _hops(record)
+    form, bridge = record.text("type"), record.text("kind")
+    for name, value, known in (("type", form, FORMS), ("kind", bridge, BRIDGES)):
+        if value not in known:
+            raise record.error(f'"{name}" is none of {", ".join(known)}')
+    question = record.text("question")
+    plan = "" if bare else _plan(record, question)
+    names = record.fields.get("bridge")
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise record.error('"bridge" is not a list of strings')
+    answers = record.texts("answers")
+    return Line(id_of(record), question, answers, form, bridge, hops, plan, record.fields)
+
+
+def _hops(record: DatasetRecord) -> tuple[Hop, ...]:
     hops = record.fields.get("hops")
     if not isinstance(hops, list) or len(hops) != 2:
         raise record.error(
@@ -107,22 +125,17 @@ def line_in(record: DatasetRecord) -> Line:
             hint="Name a file that `atomr questions make` has written.",
         )
     try:
-        first, second = map(hop_of, hops)
+        return tuple(map(hop_of, hops))
     except ValueError as error:
         raise record.error(str(error)) from error
-    form, bridge = record.text("type"), record.text("kind")
-    for name, value, known in (("type", form, FORMS), ("kind", bridge, BRIDGES)):
-        if value not in known:
-            raise record.error(f'"{name}" is none of {", ".join(known)}')
-    question, plan = record.text("question"), record.text("plan")
+
+
+def _plan(record: DatasetRecord, question: str) -> str:
+    plan = record.text("plan")
     try:
         problems = validate(parse_compact(plan, question), Limits())
     except TreeError as error:
         raise record.error(f"the plan is not valid: {error}") from error
     if problems:
         raise record.error(f"the plan is not valid: {problems[0].message}")
-    names = record.fields.get("bridge")
-    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise record.error('"bridge" is not a list of strings')
-    answers = record.texts("answers")
-    return Line(id_of(record), question, answers, form, bridge, (first, second), plan, record.fields)
+    return plan

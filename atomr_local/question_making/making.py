@@ -4,7 +4,8 @@
     questions.jsonl   the questions that were kept
     dropped.jsonl     those that asking has ruled out, each with the reason and what was answered
 
-What is in one of the two is decided and is not asked about again: an interrupted run goes on where it was.
+What is in one of the two is decided and is not asked about again. An interrupted run goes through the candidates from
+the start and takes these decisions as they come, so that it ends with what a run in one go would have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import zip_longest
 from typing import Any, Protocol
 
@@ -22,7 +24,7 @@ from atomr_local.question_making.checks import Reason, first_problem, leaks
 from atomr_local.question_making.composing import Composed, composed, confirming
 from atomr_local.question_making.hops import Bridge, Candidate, Form
 from atomr_local.question_making.knowledge import Knowledge
-from atomr_local.question_making.limits import Kept
+from atomr_local.question_making.limits import PER_RELATION, RELATION_FULL, Kept
 from atomr_local.question_making.lines import Line, line_of
 from atomr_local.question_making.near import NearValues
 from atomr_local.question_making.trials import Failed, Trials
@@ -54,6 +56,7 @@ class Wanted:
     Attributes:
         number: how many questions.
         pages: how many pages of the text index are read.
+        per_relation: how many questions may have the same relation, whatever a tenth of them is.
     """
 
     number: int
@@ -61,6 +64,7 @@ class Wanted:
     forms: tuple[Form, ...]
     seed: int = 0
     pages: int = 20_000
+    per_relation: int = PER_RELATION
 
 
 @dataclass
@@ -99,6 +103,14 @@ class Step:
     reason: str = ""
 
 
+class _Outcome(Enum):
+    """What became of a candidate: decided by asking, now or before; passed over without; or put off."""
+
+    TRIED = 1
+    PASSED_OVER = 2
+    WAITS = 3
+
+
 class Making:
     """One run. Args: see the attributes of the same names; `on_step` hears what became of each trial."""
 
@@ -120,8 +132,10 @@ class Making:
         self._rephrase = rephrase
         self._on_step = on_step
         self._cancellation = cancellation or Cancellation()
-        self.kept = Kept(wanted.number, wanted.forms)
+        self.kept = Kept(wanted.forms, wanted.per_relation)
         self.found = Yield()
+        self._earlier: dict[str, Line] = {}  # kept by an earlier run, and not met again yet
+        self._sound: set[str] = set()  # ids of those that have passed the checks and wait
 
     def run(self) -> Yield:
         """Make the questions; fewer than wanted where the indexes give no more.
@@ -130,63 +144,98 @@ class Making:
             AtomrError: an index or the model failed; what was decided is kept.
             Cancelled: the user interrupted.
         """
-        before = {line.id: line for line in self._journal.kept}
-        for line in before.values():
-            self._add(line)
-        turn: Iterable[Candidate] = self._counted(self._candidates())
-        while later := self._take_turns(turn, before):
-            turn = later
+        self._earlier = {line.id: line for line in self._journal.kept}
+        if len(self._earlier) < self._wanted.number:
+            later, tried = self._take_turns(self._counted(self._candidates()))
+            while tried and not self._enough:
+                later, tried = self._take_turns(later)
+            self.found.left_out.update(full for candidate in later if (full := self.kept.full(candidate)))
+        self._add_earlier()
         return self.found
+
+    @property
+    def _enough(self) -> bool:
+        return len(self.kept) >= self._wanted.number
 
     def _counted(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         for candidate in candidates:
             self.found.candidates[candidate.bridge] += 1
             yield candidate
 
-    def _take_turns(self, candidates: Iterable[Candidate], before: Mapping[str, Line]) -> list[Candidate]:
-        """Try one candidate of each bridge, which has one question at most; those that are left for the next turn."""
+    def _take_turns(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], bool]:
+        """Try one candidate of each bridge, which has one question at most.
+
+        Returns:
+            Those that are left for the next turn: the others of a bridge, and those whose relation has its share until
+            more questions are kept; and whether any was tried, without which a next turn would be the same.
+        """
         tried: set[str] = set()
         later: list[Candidate] = []
         for candidate in candidates:
             self._cancellation.check()
-            if len(self.kept) >= self._wanted.number:
-                return []
-            if candidate.id in before:
-                continue
-            if candidate.bridge_key in tried:
+            if self._enough:
+                break
+            outcome = _Outcome.WAITS if candidate.bridge_key in tried else self._try(candidate)
+            if outcome is _Outcome.WAITS:
                 later.append(candidate)
-            elif self._try(candidate):
+            elif outcome is _Outcome.TRIED:
                 tried.add(candidate.bridge_key)
-        return later
+        return later, bool(tried)
 
-    def _try(self, candidate: Candidate) -> bool:
-        """Decide about a candidate; whether a model was asked for it, now or before the run was interrupted."""
-        if earlier := self._journal.dropped.get(candidate.id):
-            self.found.dropped[earlier] += 1
-            return True
+    def _try(self, candidate: Candidate) -> _Outcome:
+        """Decide about a candidate, or take the decision of an earlier run."""
+        if self._decided_before(candidate):
+            return _Outcome.TRIED
         base = composed(candidate)
-        if (problem := first_problem(base, self._knowledge)) is not None:
-            self.found.dropped[problem[0]] += 1
-            return False
-        if full := self.kept.full(candidate):
-            self.found.left_out[full] += 1
-            return False
+        if (outcome := self._without_asking(base)) is not None:
+            return outcome
         made = self._formed(base)
         if made is None:
             self.found.left_out[NOT_CONFIRMED] += 1
+            return _Outcome.PASSED_OVER
+        if self._earlier:  # the program gives other candidates than before: what it kept counts from here on
+            self._add_earlier()
+            return self._try(candidate)
+        self._ask(base, made)
+        return _Outcome.TRIED
+
+    def _decided_before(self, candidate: Candidate) -> bool:
+        if line := self._earlier.pop(candidate.id, None):
+            self._add(line)
+        elif earlier := self._journal.dropped.get(candidate.id):
+            self.found.dropped[earlier] += 1
+        else:
             return False
+        return True
+
+    def _without_asking(self, base: Composed) -> _Outcome | None:
+        """Why no model is asked about a question now; None if one is."""
+        candidate = base.candidate
+        if candidate.id not in self._sound and (problem := first_problem(base, self._knowledge)) is not None:
+            self.found.dropped[problem[0]] += 1
+            return _Outcome.PASSED_OVER
+        full = self.kept.full(candidate)
+        if full == RELATION_FULL:
+            self._sound.add(candidate.id)
+            return _Outcome.WAITS
+        if full:
+            self.found.left_out[full] += 1
+            return _Outcome.PASSED_OVER
+        return None
+
+    def _ask(self, base: Composed, made: Composed) -> None:
+        """Try a question, and keep or drop it."""
         self.found.asked += 1
         made, failed = self._tried(base, made)
         if failed is not None:
             self.found.dropped[failed.reason] += 1
-            told = {"id": candidate.id, "reason": str(failed.reason), "question": made.question}
+            told = {"id": base.candidate.id, "reason": str(failed.reason), "question": made.question}
             self._journal.drop(told | {"answers": list(made.answers), "answered": failed.answered})
             self._report(made, str(failed.reason))
-            return True
+            return
         worded = self._rephrase(made) if self._rephrase is not None else ""
         self._add(self._journal.keep(line_of(made, worded=worded, rephrased=bool(worded))))
         self._report(made)
-        return True
 
     def _formed(self, base: Composed) -> Composed | None:
         """The question in the form that is due; None where it cannot be asked so and may not be asked otherwise."""
@@ -210,6 +259,11 @@ class Making:
         value = candidate.second.tail if right else self._near.of(candidate)
         made = confirming(candidate, value, right=right) if value else None
         return made if made is not None and not leaks(made.question, candidate.names) else None
+
+    def _add_earlier(self) -> None:
+        for line in self._earlier.values():
+            self._add(line)
+        self._earlier = {}
 
     def _add(self, line: Line) -> None:
         self.kept.add(line)

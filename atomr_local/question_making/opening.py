@@ -50,6 +50,7 @@ def description(settings: Settings, wanted: Wanted, *, rephrase: bool) -> dict[s
         "bridges": list(wanted.bridges),
         "forms": list(wanted.forms),
         "pages": wanted.pages,
+        "per_relation": wanted.per_relation,
         "rephrase": rephrase,
         "indexes": {
             "text": _described("text", resolve("text", settings.text_index)),

@@ -20,6 +20,7 @@ from atomr_local.evaluation.records import read_records
 from atomr_local.output_files import write_output
 from atomr_local.question_making.checks import answer_leak, leaks
 from atomr_local.question_making.lines import Line
+from atomr_local.question_making.revised import revised_fields
 
 Verdict = Literal["accepted", "revised", "rejected"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -76,15 +77,14 @@ class Review:
         return {verdict: made.count(verdict) for verdict in VERDICTS} | {"open": len(ids) - len(made)}
 
     def accepted(self) -> list[dict[str, Any]]:
-        """The lines that were accepted, those that were revised in their new words."""
+        """The lines that were accepted, those that were revised in their new words; see :func:`revised_fields`."""
         found = []
         for line in self.lines:
             decision = self.decisions.get(line.id)
             if decision is not None and decision.verdict == "accepted":
                 found.append(dict(line.fields))
             elif decision is not None and decision.verdict == "revised":
-                changed = {"question": decision.question, "answers": list(decision.answers)}
-                found.append({**line.fields, **changed, "revised_from": line.question})
+                found.append(revised_fields(line, decision.question, decision.answers))
         return found
 
     def write_accepted(self) -> Path:
@@ -130,7 +130,7 @@ def revision_problem(line: Line, question: str, answers: Sequence[str]) -> str:
     if not question.strip() or not any(answer.strip() for answer in answers):
         return "a question and an answer are needed"
     names = line.fields.get("bridge")
-    if leaked := leaks(question, map(str, names) if isinstance(names, list) else (line.hops[1].head,)):
+    if leaked := leaks(question, map(str, names) if isinstance(names, list) else [hop.head for hop in line.hops[1:]]):
         return f"the question names the bridge, {leaked}"
     if line.form == "short" and (leaked := answer_leak(question, answers)):
         return f"the question says its answer, {leaked}"

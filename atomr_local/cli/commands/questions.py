@@ -61,6 +61,10 @@ def questions() -> None:
 @click.option(
     "--pages", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N", help="Pages read at most."
 )
+@click.option(
+    "--per-relation", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    help="So many questions may have the same relation, even if that is more than a tenth of them.",
+)  # fmt: skip
 @click.option("--rephrase", is_flag=True, help="Have the model put questions in other words that pass the checks.")
 @model_and_adapter
 @click.option("--text-index", metavar="NAME", shell_complete=text_indexes, help="Text index.")
@@ -75,6 +79,7 @@ def make(
     forms: tuple[str, ...],
     seed: int,
     pages: int,
+    per_relation: int,
     rephrase: bool,
     web: bool | None,
     as_json: bool,
@@ -103,7 +108,7 @@ def make(
     if set(WEB_BRIDGES) & set(asked) and not settings.web.enabled:
         raise WebDisabledError("graph-web and text-web search the web", hint="Add --web, or leave them out.")
     chosen: Any = forms or _FORMS
-    wanted = Wanted(number, tuple(asked), tuple(chosen), seed, pages)
+    wanted = Wanted(number, tuple(asked), tuple(chosen), seed, pages, per_relation)
     _check_indexes(settings)
     announce_remote(settings)
     cancellation = Cancellation()
@@ -169,7 +174,7 @@ def check(file: Path, text_index: str | None, graph_index: str | None, as_json: 
     """Tell which questions the indexes no longer support. Exit status 1 if there are any.
 
     A page or triple may be gone, or say something else since an index was built again. What the web said is not looked
-    for again.
+    for again. A question that was revised so that its facts do not answer it has none to check.
 
     Example: atomr questions check mine/questions.jsonl
     """
@@ -188,15 +193,18 @@ def check(file: Path, text_index: str | None, graph_index: str | None, as_json: 
         found = list(unsupported(lines, knowledge))
     finally:
         knowledge.close()
+    bare = sum(not line.hops for line in lines)
     if as_json:
         told = [{"id": one.line.id, "question": one.line.question, "problems": list(one.problems)} for one in found]
-        print_json({"questions": len(lines), "unsupported": told})
+        print_json({"questions": len(lines), "unsupported": told, "without_facts": bare})
     else:
         for one in found:
             click.echo(sanitize_line(f"✗ {one.line.id} {one.line.question}"))
             for problem in one.problems:
                 click.echo(f"    {sanitize_line(problem)}")
-        click.echo(f"{len(lines) - len(found)} of {len(lines)} questions are supported.")
+        click.echo(f"{len(lines) - len(found) - bare} of {len(lines)} questions are supported.")
+        if bare:
+            click.echo(f"Without facts to check, since they were revised: {bare}.")
     return 1 if found else 0
 
 
@@ -284,4 +292,4 @@ def _tell(found: Yield, number: int) -> None:
     lines.append(f"  {'of':9} {sum(told['candidates'].values()):>6}  candidates")
     click.echo(sanitize("\n".join(lines)))
     if found.left_out[RELATION_FULL] and found.forms.total() < number:
-        note("A larger --number allows more questions of one relation.")
+        note("A larger --per-relation allows more questions of one relation.")

@@ -26,6 +26,7 @@ def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
         (["--number", "0"], "0 is not in the range"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--pages", "0"], "0 is not in the range"),
+        (["--per-relation", "0"], "0 is not in the range"),
     ],
 )
 def test_wrong_usage(arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,9 +86,9 @@ def test_a_relation_that_is_full_names_the_option(capsys: pytest.CaptureFixture[
 
     found = Yield()
     _tell(found, 10)
-    assert "--number" not in capsys.readouterr().err
+    assert "--per-relation" not in capsys.readouterr().err
     found.left_out[RELATION_FULL] += 1
     _tell(found, 10)
     shown = capsys.readouterr()
     assert "0 of 10 questions made" in shown.out
-    assert "A larger --number allows more questions of one relation." in shown.err
+    assert "A larger --per-relation allows more questions of one relation." in shown.err

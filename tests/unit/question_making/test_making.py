@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +17,13 @@ from support.eval_fakes import read_lines
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.evaluation.datasets import load_plans, load_questions
+from atomr_local.question_making import limits
 from atomr_local.question_making.checks import Reason
 from atomr_local.question_making.composing import Composed
 from atomr_local.question_making.hops import FORMS
 from atomr_local.question_making.journal import DROPPED_FILE, QUESTIONS_FILE, deciding
 from atomr_local.question_making.knowledge import Knowledge
+from atomr_local.question_making.limits import RELATION_FULL
 from atomr_local.question_making.lines import questions_of
 from atomr_local.question_making.making import Making, Step, Wanted, Yield
 from atomr_local.question_making.near import NearValues
@@ -128,6 +134,16 @@ def test_a_path_in_the_graph_is_found_however_its_date_is_written(own_home: Path
     assert line["answers"] == ["York, England", "York"]
 
 
+def test_what_a_text_says_has_five_words_at_most(own_home: Path, tmp_path: Path) -> None:
+    names = {"The Lake": "Juan van der Berg Cruz", "The Sea": "Juan van der Berg de la Cruz"}
+    pages = {title: f"{title} is a 1931 film directed by {name}." for title, name in names.items()}
+    build_world(own_home, pages=pages, facts=[f"{name} | date of birth | 3 May 1901" for name in names.values()])
+    with opened() as knowledge:
+        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(60, LOCAL, ("short",)))
+    assert [line["question"] for line in lines] == ["When was the director of The Lake born?"]
+    assert found.candidates.total() == 1
+
+
 def test_one_question_a_bridge(knowledge: Knowledge, tmp_path: Path) -> None:
     found, lines = make(knowledge, tmp_path / "out")
     bridges = [line["bridge_key"] for line in lines]
@@ -150,14 +166,88 @@ def test_bridges_take_turns(own_home: Path, tmp_path: Path) -> None:
     assert set(films[:3]) == {"0", "1", "2"}
 
 
-def test_at_most_a_tenth_of_a_relation(own_home: Path, tmp_path: Path) -> None:
+def test_at_most_a_tenth_of_what_is_kept_has_a_relation(own_home: Path, tmp_path: Path) -> None:
+    """However many are asked for: three of a relation in any case."""
     pages = {f"Film {n}": f"Film {n} is a 1931 film directed by Ann Lee{chr(97 + n)}." for n in range(12)}
     facts = [f"Ann Lee{chr(97 + n)} | date of birth | {n + 1} May 1901" for n in range(12)]
     build_world(own_home, pages=pages, facts=facts)
     with opened() as knowledge:
-        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(30, LOCAL, ("short",)))
-    assert len(lines) == 3
-    assert found.left_out["a tenth of the questions has the relation already"] == 9
+        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(1000, LOCAL, ("short",)))
+        assert len(lines) == 3
+        assert found.left_out == {RELATION_FULL: 9}
+        _, lines = make(knowledge, tmp_path / "more", wanted=Wanted(30, LOCAL, ("short",), per_relation=5))
+    assert len(lines) == 5
+
+
+PAIRS = (("film directed", "date of birth | 3 May 19"), ("novel written", "place of birth | Lee"),
+         ("opera composed", "place of death | Yor"), ("company founded", "spouse | Al Fo"))  # fmt: skip
+
+
+@pytest.fixture
+def shared(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowledge]:
+    """Four pairs of relations, each of four works; half of what is kept may have the same relation."""
+    monkeypatch.setattr(limits, "SHARE", 2)
+    pages, facts = {}, []
+    for row, (said, fact) in enumerate(PAIRS):
+        for n in range(4):
+            name = f"Ann Lee{chr(97 + 4 * row + n)}"
+            pages[f"Work {row}{n}"] = f"Work {row}{n} is a {said} by {name}."
+            facts.append(f"{name} | {fact}{10 + n if row == 0 else chr(97 + n)}")
+    build_world(own_home, pages=pages, facts=facts)
+    with opened() as found:
+        yield found
+
+
+def shares(lines: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
+    """After each question: how many there are, and how many of them have the most frequent relation."""
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(lines, 1):
+        counts.update({hop["relation"] for hop in line["hops"]})
+        yield number, counts.most_common(1)[0][1]
+
+
+HALF = Wanted(1000, LOCAL, ("short",), per_relation=1)
+
+
+def test_the_limit_holds_after_every_question_and_what_waits_is_tried_again(shared: Knowledge, tmp_path: Path) -> None:
+    found, lines = make(shared, tmp_path / "out", wanted=HALF)
+    assert len(lines) > 8, "each relation had one at first"
+    assert all(most <= max(1, number // 2) for number, most in shares(lines))
+    assert found.candidates.total() == len(lines) + found.left_out.total()
+
+
+def test_a_limited_run_that_is_interrupted_anywhere_ends_alike(shared: Knowledge, tmp_path: Path) -> None:
+    whole, at_once = make(shared, tmp_path / "whole", Passing(every_third()), wanted=HALF)
+    stopped = Cancellation()
+
+    def stop(_step: Step) -> None:
+        stopped.cancel()
+
+    fails = every_third()
+    for _ in range(100):
+        stopped = Cancellation()
+        with contextlib.suppress(Cancelled):
+            again, lines = make(
+                shared, tmp_path / "out", Passing(fails), wanted=HALF, on_step=stop, cancellation=stopped
+            )
+            break
+    assert lines == at_once
+    assert again.to_dict(1) == whole.to_dict(1)
+
+
+def every_third() -> Callable[[Composed], Failed | None]:
+    asked = itertools.count(1)
+    return lambda _made: Failed(Reason.TEXT_ALONE, "") if next(asked) % 3 == 0 else None
+
+
+def test_a_resumed_run_counts_what_it_does_not_meet_again(shared: Knowledge, tmp_path: Path) -> None:
+    """Where the program gives other candidates than before, the limit holds for the file all the same."""
+    _, lines = make(shared, tmp_path / "out", wanted=Wanted(4, LOCAL, ("short",), per_relation=1))
+    file = tmp_path / "out" / QUESTIONS_FILE
+    file.write_text("".join(json.dumps({**line, "id": f"old{at}"}) + "\n" for at, line in enumerate(lines)))
+    found, lines = make(shared, tmp_path / "out", wanted=HALF)
+    assert all(most <= max(1, number // 2) for number, most in shares(lines))
+    assert found.forms.total() == len(lines) > 4
 
 
 def test_yes_and_no_in_turn_with_a_near_wrong_value(own_home: Path, tmp_path: Path) -> None:
@@ -165,7 +255,7 @@ def test_yes_and_no_in_turn_with_a_near_wrong_value(own_home: Path, tmp_path: Pa
     facts = [f"Ann Lee{chr(97 + n)} | date of birth | {n + 1} May 190{n}" for n in range(6)]
     build_world(own_home, pages=pages, facts=facts)
     with opened() as knowledge:
-        _, lines = make(knowledge, tmp_path / "out", wanted=Wanted(60, LOCAL, ("yes/no",)))
+        _, lines = make(knowledge, tmp_path / "out", wanted=Wanted(60, LOCAL, ("yes/no",), per_relation=6))
     assert sorted(line["answers"][0] for line in lines) == ["no"] * 3 + ["yes"] * 3
     for line in lines:
         right = line["evidences"][1][2]

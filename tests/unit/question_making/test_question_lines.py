@@ -64,6 +64,8 @@ HOPS = line()["hops"]
         ({"kind": "text-text"}, '"kind" is none of'),
         ({"plan": "1. nothing"}, "the plan"),
         ({"plan": ""}, '"plan" is empty'),
+        ({"plan": None}, '"plan" is missing'),
+        ({"without_plan": "why", "hops": None}, '"hops" is missing'),
         ({"question": " "}, '"question" is empty'),
         ({"answers": []}, '"answers"'),
         ({"bridge": [1]}, '"bridge" is not a list of strings'),

@@ -13,17 +13,24 @@ from support.eval_fakes import read_lines
 
 from atomr_local.cli.commands.questions import questions
 from atomr_local.errors import InputError
-from atomr_local.question_making.composing import composed
+from atomr_local.evaluation.datasets import load_plans, load_questions
+from atomr_local.question_making.composing import composed, confirming
 from atomr_local.question_making.hops import Candidate, Hop
-from atomr_local.question_making.lines import line_of
+from atomr_local.question_making.lines import line_of, questions_of
 from atomr_local.question_making.reviewing import accepted_file, reviews_file
+from atomr_local.question_making.revised import outdated
+from atomr_local.tree.validation import Limits
 
 
-def made(number: int) -> dict[str, Any]:
+def candidate_of(number: int) -> Candidate:
     name, born = f"Ann Lee {number}", f"{number} May 1901"
     text = Hop("text", f"Film {number}", "director", (name,), (f"film-{number}#0",), f"Directed by {name}.", (12, 20))
     graph = Hop("graph", name, "date of birth", (born,), (f"<a{number}> <b> <c>",), f"{name} — date of birth: {born}.")
-    return line_of(composed(Candidate(text, graph, (name,), name)))
+    return Candidate(text, graph, (name,), name)
+
+
+def made(number: int) -> dict[str, Any]:
+    return line_of(composed(candidate_of(number)))
 
 
 @pytest.fixture
@@ -80,6 +87,55 @@ def test_revised(file: Path) -> None:
     assert "decided: revised (smoother)" in shown
 
 
+def check_bare(line: dict[str, Any], reason: str) -> None:
+    """It has neither plan nor facts, says why, and still is a question for evaluation, `check` and `review`."""
+    assert (line["plan"], line["hops"], line["evidences"], line["gold_titles"]) == (None, None, [], [])
+    assert line["without_plan"] == reason
+
+
+def test_a_revision_with_other_answers_has_no_plan(file: Path, tmp_path: Path) -> None:
+    """Its plan and chain lead to the old answer, and would be run and judged against the new one."""
+    shown = review(file, "r", "", "2 May 1901", "the page says so", "a", "q")
+    assert "The gold plan and the facts are left out of the accepted question: the answer was 1 May 1901." in shown
+    revised, accepted = read_lines(accepted_file(file))
+    check_bare(revised, "the answer was 1 May 1901")
+    assert accepted == made(2)
+    asked = load_questions(accepted_file(file))
+    assert load_plans(accepted_file(file), asked, Limits()).keys() == {accepted["id"]}
+    assert [len(question.evidences) for question in asked] == [0, 2]
+    again = review(accepted_file(file), "r", "When was the director of Film 1, then, born?", "", "", "q")
+    assert "left out" not in again
+    [line] = read_lines(accepted_file(accepted_file(file)))
+    check_bare(line, "the answer was 1 May 1901")
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "reason"),
+    [
+        ("When was Film 1's director born?", "May 1, 1901", ""),
+        ("When was Film 1's director born?", "1901 | 1901-05-01", ""),
+        ("When was Film 1's director born?", "1901", "the answer was 1 May 1901"),
+        ("When was the director of the first film born?", "1 May 1901", "the question does not name Film 1"),
+    ],
+)
+def test_when_the_plan_of_a_short_question_stays(file: Path, question: str, answers: str, reason: str) -> None:
+    [line] = questions_of(file)[:1]
+    assert outdated(line, question, answers.split(" | ")) == reason
+
+
+def test_when_the_plan_of_a_yes_no_question_stays(tmp_path: Path) -> None:
+    asked = confirming(candidate_of(1), "4 May 1901", right=False)
+    assert asked is not None
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps(line_of(asked)) + "\n")
+    [line] = questions_of(path)
+    assert outdated(line, "Was Film 1's director born on May 4, 1901?", ["no"]) == ""
+    assert (
+        outdated(line, "Was Film 1's director born on 5 May 1901?", ["no"]) == "the question does not name 4 May 1901"
+    )
+    assert outdated(line, line.question, ["yes"]) == "the answer was no"
+
+
 def test_a_revision_that_changes_nothing_is_none(file: Path) -> None:
     shown = review(file, "r", "", "", "q")
     assert "Nothing is changed" in shown
@@ -114,6 +170,12 @@ def test_a_rejection_needs_a_reason_and_other_words_will_do(file: Path) -> None:
     assert "A rejected question needs a reason." in shown
     assert "Type one of the letters." in shown
     assert [line["reason"] for line in read_lines(reviews_file(file))] == ["too easy"]
+
+
+@pytest.mark.parametrize("number", ["0012", "7", "9" * 5000, "²"])
+def test_a_number_that_is_no_ground_is_kept_as_words(file: Path, number: str) -> None:
+    review(file, "x", number, "q")
+    assert [line["reason"] for line in read_lines(reviews_file(file))] == [number]
 
 
 def test_back_and_another_decision(file: Path) -> None:

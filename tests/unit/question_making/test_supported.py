@@ -80,6 +80,19 @@ def test_the_command(file: Path, own_home: Path) -> None:
     assert told["unsupported"][0]["problems"] == ["the passage the-lake#0 no longer says director: Ann Lee"]
 
 
+def test_a_revised_question_without_facts_is_counted_apart(file: Path) -> None:
+    line = json.loads(file.read_text().splitlines()[0])
+    line |= {"id": "revised", "plan": None, "hops": None, "without_plan": "the answer was 1"}
+    with file.open("a") as stream:
+        stream.write(json.dumps(line) + "\n")
+    number = len(questions_of(file))
+    named = ["--text-index", "cross", "--graph-index", "cross"]
+    done = CliRunner().invoke(questions, ["check", str(file), *named], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    assert f"{number - 1} of {number} questions are supported." in done.output
+    assert "Without facts to check, since they were revised: 1." in done.output
+
+
 def test_a_hostile_file_reaches_no_query(file: Path, tmp_path: Path) -> None:
     line = json.loads(file.read_text().splitlines()[0])
     line["hops"][0]["evidence"] = ["' OR 1=1 --"]
