@@ -55,6 +55,11 @@ def models_dir() -> Path:
     return data_dir() / "models"
 
 
+def skeletons_file() -> Path:
+    """The user's own table of operator skeletons for `roht`, beside the models that it was made for."""
+    return models_dir() / "skeletons.json"
+
+
 def cache_dir() -> Path:
     home = _home()
     return home / "cache" if home else _PLATFORM.user_cache_path

@@ -2,13 +2,14 @@
 """Measure how often the graph answers questions of an operator skeleton rightly, for the scheduler of `roht`.
 
     scripts/make_skeletons.py --questions FILE --graph-index NAME --rows ROWS.jsonl [--limit N]
-    scripts/make_skeletons.py --rows ROWS.jsonl --table [--note TEXT]
+    scripts/make_skeletons.py --rows ROWS.jsonl --table [--note TEXT] [--to FILE]
 
 FILE is a question set in the form of 2WikiMultihopQA, with `evidences`; without them only whole questions are judged.
 Only its first four fifths are asked, never the development part. The first form asks them of the graph alone and adds
 a line for each to ROWS, and goes on where it stopped. ROWS can take several sets, one after the other. The second
-adds up the lines and writes the table of the model to atomr_local/strategies/roht/skeletons.json, beside those of
-other models.
+adds up the lines and writes the table of the model to FILE, beside those of other models: by default
+models/skeletons.json in the program's data folder, which `roht` reads before the tables that ship. (Those are
+atomr_local/strategies/roht/skeletons.json.)
 
 The whole question counts as right if the graph's answer is a gold answer, a single look-up of its plan if it is the
 object or the subject of a fact that the question's evidence has with the look-up's name. Other steps are not judged.
@@ -27,6 +28,7 @@ from typing import Any
 from training.files import Line, read_lines
 from training.splits import training_part
 
+from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError
 from atomr_local.evaluation.metrics import same_value
@@ -39,7 +41,6 @@ from atomr_local.tree.hierarchy import skeleton
 from atomr_local.tree.nodes import ROOT_ID
 
 _OF_GRAPH = ("graph", "children", "computed")
-TABLES = Path(__file__).resolve().parent.parent / "atomr_local" / "strategies" / "roht" / "skeletons.json"
 
 
 def main() -> int:
@@ -50,9 +51,10 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=400)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--note", default="")
+    parser.add_argument("--to", type=Path, metavar="FILE")
     given = parser.parse_args()
     if given.table:
-        write_table(read_lines(given.rows), given.note)
+        write_table(read_lines(given.rows), given.note, given.to or paths.skeletons_file())
         return 0
     if given.questions is None or given.graph_index is None:
         parser.error("--questions and --graph-index are needed to ask")
@@ -116,16 +118,18 @@ def step_gold(node: NodeTrace, record: Line) -> list[str]:
     return found
 
 
-def write_table(rows: list[Line], note: str) -> None:
-    """Add up the rows and put the tables of their models into the file that ships."""
-    tables = {(one["model"], one["adapter"]): one for one in json.loads(TABLES.read_text("utf-8"))["tables"]}
+def write_table(rows: list[Line], note: str, file: Path) -> None:
+    """Add up the rows and put the tables of their models into the file."""
+    known = json.loads(file.read_text("utf-8"))["tables"] if file.exists() else []
+    tables = {(one["model"], one["adapter"]): one for one in known}
     for key in dict.fromkeys((row["model"], row["adapter"]) for row in rows):
         own = [row for row in rows if (row["model"], row["adapter"]) == key]
         answered, right = Counter(kind for kind, _ in pairs(own)), Counter(kind for kind, good in pairs(own) if good)
         skeletons = {kind: {"answered": count, "right": right[kind]} for kind, count in answered.most_common()}
         about = {"model": key[0], "adapter": key[1], "questions": len(own), "note": note}
         tables[key] = {**about, "skeletons": skeletons}
-    TABLES.write_text(json.dumps({"tables": list(tables.values())}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"tables": list(tables.values())}, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def pairs(rows: list[Line]) -> Iterator[tuple[str, bool]]:

@@ -96,6 +96,21 @@ class Ranking:
             return None
         return _cosines(self._embedder, text[:_LONGEST], [other[:_LONGEST] for other in others])
 
+    def relevance(
+        self, question: str, evidence: Sequence[Evidence], cancellation: Cancellation
+    ) -> Sequence[float] | None:
+        """How well each piece answers the question, by the reranker; None without one. The usual cross-encoder gives a
+        logit, with even odds at 0.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        cancellation.check()
+        if not evidence or (reranker := self._reranker()) is None:
+            return None
+        return reranker.scores(question[:_LONGEST], [f"{item.title}: {item.text}" for item in evidence], cancellation)
+
     def _scores(self, question: str, texts: Sequence[str], cancellation: Cancellation) -> Sequence[float] | None:
         if (reranker := self._reranker()) is not None:
             return reranker.scores(question, texts, cancellation)

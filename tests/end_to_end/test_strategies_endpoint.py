@@ -4,65 +4,16 @@ log-probabilities or does not."""
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from typing import Any
 
-import httpx
 import pytest
-from support.fake_pages import FakePages
-from support.fake_parts import passages, reply, toolbox
-from support.places import PYTHONPATH, TESTS
-
-from atomr_local.backbone.openai import OpenAIBackbone
-from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.registry import find_strategy
-
-QUESTION = "Where was the director of Emma Road born?"
-FILM, BIRTH = ("Emma Road", "Emma Road is a film by Ann Lee."), ("Ann Lee", "Ann Lee was born in York.")
-FOUND = {
-    QUESTION: passages(FILM),
-    "Who directed Emma Road?": passages(FILM),
-    "Where was Ann Lee born?": passages(BIRTH),
-    "Emma Road was directed by Ann Lee.": passages(BIRTH),
-}
-PLAN = (
-    f"0. {QUESTION} = Answer(place)\n"
-    '1. Who directed Emma Road? = Relate("Emma Road", "director")\n'
-    '2. Where was [1] born? = Relate([1], "place of birth")'
-)
+from support.fake_parts import reply
+from support.transcripts import PLAN, scripted_server, transcript
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    script = TESTS / "support" / "openai_server.py"
-    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    process.terminate()
-    process.wait(120)
-    process.stdout.close()
-
-
-def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float], **options: Any) -> Trace:
-    """The trace of the strategy's run, with these replies and their log-probabilities; all of them are asked for."""
-    script = [{"text": text, "logprob": logprob} for text, logprob in replies]
-    assert httpx.post(f"{server}/script", json=script).json() == len(script)
-    backbone = OpenAIBackbone(f"{server}/{mode}/v1", "tiny", "", 60.0)
-    chosen: dict[str, Any] = {"llm": {"parallel": 1}}
-    try:
-        source = FakePages({title: text.split("; ") for title, text in (FILM, BIRTH)})
-        source.found = dict(FOUND)
-        method = find_strategy(strategy)
-        tools = toolbox(QUESTION, backbone, source, options=method.options(**options), **chosen)
-        method.run(QUESTION, None, "model", tools)
-    finally:
-        backbone.close()
-    assert httpx.get(f"{server}/script").json() == 0
-    return tools.recorder.trace
+    yield from scripted_server()
 
 
 def says(answer: str, logprob: float = -0.2) -> tuple[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
@@ -29,6 +30,7 @@ def run_planned(
     settings: dict[str, Any] | None = None,
     revision: Revision | None = None,
     earlier: Toolbox | None = None,
+    ranking: Ranking | None = None,
 ) -> Planned:
     """Answer the question by the plan; without one the model writes it. Every reply must be asked for.
 
@@ -36,7 +38,8 @@ def run_planned(
         earlier: the tools of the run whose answer `revision` corrects.
     """
     backbone = FakeBackbone(*replies)
-    tools = toolbox(question, backbone, *sources, options=options, **({"llm": {"parallel": 1}} | (settings or {})))
+    given = {"llm": {"parallel": 1}} | (settings or {})
+    tools = toolbox(question, backbone, *sources, options=options, ranking=ranking, **given)
     tools.revision = revision
     if earlier is not None:
         tools.earlier = earlier.cache

@@ -67,7 +67,9 @@ class OfferedName:
 
 @dataclass(frozen=True)
 class OfferedValue:
-    """A year, date or number of the question or of an earlier answer; a year is a number too."""
+    """A year, date or number of the question or of an earlier answer, by a text of its own in this offer; a year is a
+    number too.
+    """
 
     text: str
     date: Date | None = None
@@ -119,7 +121,8 @@ def offered(graph: GraphAccess, question: str, values: Sequence[Value] = ()) -> 
                 for item in map(_property, _distinct(graph.properties(value, question))):
                     beyond.setdefault(item.text.casefold(), replace(item, inverse=False))
     kept = tuple(beyond.values())[:MOST_PROPERTIES]
-    return Offer(tuple(names), kept, tuple(_values(question, values))[:MOST_VALUES], _forms(question))
+    own_values = _values_beside(names, list(_values(question, values))[:MOST_VALUES])
+    return Offer(tuple(names), kept, own_values, _forms(question))
 
 
 def _forms(question: str) -> tuple[Form, ...]:
@@ -200,6 +203,17 @@ def _unlike(text: str, description: str, taken: set[str]) -> str:
     numbered = (f"{name} ({number})" for number in range(2, MOST_NAMES + 2))
     choices = [name, *([f"{name} ({more})"] if more else []), *numbered]
     return next((one for one in choices if name and one.casefold() not in taken), "")
+
+
+def _values_beside(names: Sequence[OfferedName], values: Sequence[OfferedValue]) -> tuple[OfferedValue, ...]:
+    """The values, each with a text that no name has: "1984 (year)" beside a novel "1984"."""
+    taken = {name.text.casefold() for name in names}
+    told = []
+    for value in values:
+        kind = "number" if value.date is None else "year" if value.date.month is None else "date"
+        told.append(replace(value, text=_unlike(value.text, kind, taken)))
+        taken.add(told[-1].text.casefold())
+    return tuple(told)
 
 
 def _values(question: str, values: Sequence[Value]) -> Iterator[OfferedValue]:

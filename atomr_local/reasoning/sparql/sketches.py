@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from atomr_local.reasoning.sparql.offer import Form, Offer, OfferedName, OfferedProperty, OfferedValue
 from atomr_local.reasoning.sparql.pieces import END, Edge, Pieces, State
-from atomr_local.reasoning.sparql.tolerance import first_line
+from atomr_local.reasoning.sparql.tolerance import first_line, readings
 
 NONE = "none"
 MOST_PATTERNS = 3
@@ -232,7 +232,8 @@ class SketchField:
         return self.sketches.pieces.edges(text) is not None
 
     def read(self, raw: str) -> str | None:
-        found = self.sketches.pieces.spelt(first_line(raw))
+        spelt = filter(None, map(self.sketches.pieces.spelt, dict.fromkeys(readings(raw))))
+        found = next(spelt, None)
         return "".join(edge.text for edge in found) if found is not None else None
 
     def refusal(self, raw: str) -> str:

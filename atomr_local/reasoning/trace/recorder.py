@@ -149,6 +149,10 @@ class Recorder:
 
     def _with_id(self, item: Evidence) -> Evidence:
         place = [item.locator.get("passage"), item.locator.get("index")]
+        written = item.locator.get("sparql")
+        if "sketch" in item.locator or item.query == written:
+            # Two entities may share a name: what was asked for and what came back read alike, the queries do not.
+            place.append(written)
         key = json.dumps([str(item.source), item.title, item.text, *place], default=str)
         if key not in self._known:
             known = self._known[key] = replace(item, id=f"e{len(self._known) + 1}")

@@ -23,7 +23,7 @@ class Search:
     """Searches for one question, each query once.
 
     Attributes:
-        answers: of earlier hops, as the user sees them: their words may go to the web.
+        answers: of earlier hops, of those that the user sees, which are short and fit: their words may go to the web.
     """
 
     def __init__(self, question: str, tools: Toolbox, k: int, way: Retrieval, *, facts: bool) -> None:

@@ -7,6 +7,7 @@ model writes are found for it and ranked together by that question; the best are
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -26,6 +27,8 @@ from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _MOST_CITED = 2
 _MOST_VALUES = 3  # of a query's rows that stand in where the evidence tells no answer of a hop
+# What may go to the web: an answer of so few words, held by evidence that mentions this share of the hop's question.
+_MOST_SHARED, _LEAST_MENTIONED = 5, 0.5
 NOTHING_FOUND = "nothing was found to reason over"
 NO_GRAPH = "no query is written: there is no graph at hand"
 
@@ -170,7 +173,7 @@ class _Program:
         result.cited = held[:_MOST_CITED]
         self._tools.steps.report(node_id, result, seconds)
         self._known += values
-        self._search.answers += [value.text for value in values]
+        self._search.answers += _shareable(values, result, from_rows=bool(rows))
 
     def _queried(self, step: Step, asked: Asked) -> Evidence | None:
         """The rows of a query that the model writes for the question of the hop, in a step of its own."""
@@ -202,3 +205,15 @@ class _Program:
         if not asked.name or self._tools.graph is None:
             return []
         return [linked.entity for linked in self._tools.graph.link(asked.name, 1, asked.question)]
+
+
+def _shareable(values: Sequence[Value], result: Result, *, from_rows: bool) -> list[str]:
+    """Of a hop's answer what may go to the web: what is an answer to its question, not any words of a passage."""
+    texts = [value.text for value in values]
+    if from_rows:
+        return [text for text in texts if len(text.split()) <= _MOST_SHARED]
+    if sum(len(text.split()) for text in texts) > _MOST_SHARED:
+        return []
+    asked = result.action.input if result.action is not None else ""
+    about = [item for item in result.evidence if (mentioned_share(asked, [item]) or 0.0) >= _LEAST_MENTIONED]
+    return [text for text in texts if any(holds(text, item) for item in about)]

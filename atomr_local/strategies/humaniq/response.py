@@ -27,11 +27,16 @@ _NAMES = {"text": "the text", "graph": "the graph", "model": "the model's own kn
 
 @dataclass
 class Side:
-    """What one origin answers."""
+    """What one origin answers.
+
+    Attributes:
+        leans: whether its answer rests on one of the other source, which it then cannot confirm.
+    """
 
     origin: str
     values: tuple[Value, ...] = ()
     evidence: list[Evidence] = field(default_factory=list)
+    leans: bool = False
 
     @property
     def answer(self) -> str:
@@ -47,7 +52,8 @@ class Side:
 def responded(node_id: int, question: str, text: Side, graph: Side, tools: Toolbox) -> Result:
     """The answer to the question from its three sides.
 
-    Its confidence is the mean of how surely the response was written and the share of the three sides that agree.
+    Its confidence is the mean of how surely the response was written and the share of the three sides that agree
+    independently of each other.
     """
     own = Side("model")
     notes: list[str] = []
@@ -69,7 +75,7 @@ def responded(node_id: int, question: str, text: Side, graph: Side, tools: Toolb
     found = [side for side in agreeing if side is not own]
     if values and not found:
         notes.append(OF_NONE)
-    share = len(agreeing) / len(sides)
+    share = len(independent(agreeing)) / len(sides)
     result = Result(
         values,
         "tool" if found else "closed_book",
@@ -138,6 +144,13 @@ def same(one: Sequence[Value], other: Sequence[Value]) -> bool:
     return not left
 
 
+def independent(agreeing: Sequence[Side]) -> list[Side]:
+    """Those of sides that say the same whose answer does not rest on another's."""
+    by_source = [side for side in agreeing if side.origin != "model"]
+    own = [side for side in by_source if not side.leans] or by_source[:1]
+    return [side for side in agreeing if side in own or side.origin == "model"]
+
+
 def _split(one: Sequence[Value], other: Sequence[Value]) -> bool:
     """Whether one of the answers lists in one text what the other has apart."""
     alone, several = sorted((one, other), key=len)
@@ -152,12 +165,18 @@ def agreement(sides: Sequence[Side], response: Sequence[Value]) -> str:
     known = [side for side in sides if side.values]
     agreeing = [side for side in known if same(side.values, response)]
     others = [side for side in known if side not in agreeing]
-    says = "; ".join(f"{_NAMES[side.origin]} says {side.answer}" for side in others)
+    counted = independent(agreeing)
+    leaning = [
+        f"{_NAMES[side.origin]} says the same, but rests on {_NAMES['text' if side.origin == 'graph' else 'graph']}"
+        for side in agreeing
+        if side not in counted
+    ]
+    says = "; ".join([*leaning, *(f"{_NAMES[side.origin]} says {side.answer}" for side in others)])
     if not agreeing:
         return f"no agreement: {says}"
-    told = " and ".join(filter(None, (", ".join(_NAMES[s.origin] for s in agreeing[:-1]), _NAMES[agreeing[-1].origin])))
-    if len(agreeing) == 1:
+    told = " and ".join(filter(None, (", ".join(_NAMES[s.origin] for s in counted[:-1]), _NAMES[counted[-1].origin])))
+    if len(counted) == 1:
         if not others:
-            return f"{told} alone answers: nothing verifies it"
+            return f"{told} alone answers: {says or 'nothing verifies it'}"
         return f"disagreement: the answer is that of {told}; {says}"
     return f"{told} agree{'; ' + says if says else ''}"

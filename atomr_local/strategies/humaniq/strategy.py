@@ -10,6 +10,7 @@ from pydantic import Field
 from atomr_local import paths
 from atomr_local.reasoning.asking.forms import Form, Line
 from atomr_local.reasoning.asking.pairs import halves
+from atomr_local.reasoning.reading.citation_verification import holds
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence
@@ -45,7 +46,7 @@ class HumanIQOptions(StrategyOptions):
         "late: both by themselves, brought together in the final response.",
     )
     examples: int = Field(3, ge=0, le=10, description="Processes shown to the model; published: 3.")
-    steps: int = Field(12, ge=1, le=30, description="The most steps that the model may take.")
+    steps: int = Field(12, ge=1, le=30, description="The most uses of tools, those that verify included.")
 
 
 class HumanIQ:
@@ -84,7 +85,7 @@ class _Process:
         self._tools = tools
         self._options = options
         self._at_hand = HumanTools(question, tools)
-        self._order = FixedOrder(question, tools, self._at_hand)
+        self._order = FixedOrder(question, tools, self._at_hand, options.steps)
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -104,22 +105,20 @@ class _Process:
         else:
             return self._interactive()
         self.notes += [*([CLOSED_TASKS] if lean else []), *order.notes]
-        (text_values, read), (rows, queried) = found
-        return Side("text", text_values, read), Side("graph", rows, queried)
+        return found
 
     def _interactive(self) -> tuple[Side, Side]:
         """The model uses the tools as the examples do; a source that it leaves out then verifies the other."""
         form = replace(_FORM, examples=self._examples())
         loop = Loop(self._question, self._tools, self._at_hand.at_hand(), form, self._options.steps)
         final = loop.run()
+        self._order.taken = loop.taken
         self.notes += loop.notes
         text, graph = self._told(final)
         if text.values and not self._at_hand.queried_at_all:
-            graph.values, graph.evidence = self._order.graph(
-                self._question, _VERIFY, names=list(self._at_hand.pages)[-1:]
-            )
+            graph = self._order.graph(self._question, _VERIFY, names=list(self._at_hand.pages)[-1:])
         elif graph.values and not self._at_hand.read_at_all:
-            text.values, text.evidence = self._order.text(self._question, _VERIFY)
+            text = self._order.text(self._question, _VERIFY)
         self.notes += self._order.notes
         return text, graph
 
@@ -146,7 +145,7 @@ class _Process:
         if final is None:
             # Nothing was concluded: what was seen last stands.
             return Side("text", *(read[-1] if read else ((), []))), Side("graph", *(rows[-1] if rows else ((), [])))
-        sides = []
+        sides, given = list[Side](), list[bool]()
         for name, said, found, seen in zip(
             ("text", "graph"), halves(final.text), (read, rows), self._at_hand.by_source(), strict=True
         ):
@@ -156,4 +155,8 @@ class _Process:
                 values = ()
             known = next((one for one in reversed(found) if same(one[0], values)), None)
             sides.append(Side(name, *known) if known else Side(name, values, seen if values else []))
+            given.append(known is not None or any(holds(value.text, item) for value in values for item in seen))
+        if same(sides[0].values, sides[1].values) and given[0] != given[1]:
+            # The model names the answer of both, and one of them never gave it.
+            sides[given.index(False)].leans = True
         return sides[0], sides[1]

@@ -57,12 +57,13 @@ class Executors:
         *,
         parse: float | None,
         gamma: float,
+        relevant: float,
         schedule: bool,
         passages: int,
         samples: int,
     ) -> Executors:
         """With their parts; see :class:`RoHTOptions` for what can be set."""
-        scheduler = Scheduler(tools, gamma, schedule)
+        scheduler = Scheduler(tools, gamma, relevant, schedule)
         reads = TextExecutor(tools, tree, scheduler, question, passages, samples)
         return cls(tools, tree, question, parse, scheduler, reads)
 

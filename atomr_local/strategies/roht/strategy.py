@@ -19,7 +19,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.strategies.roht.executors import Executors
-from atomr_local.strategies.roht.text import UNSUITED
+from atomr_local.strategies.roht.text import UNSUITED, UNSUITED_TO_RERANKER
 from atomr_local.strategies.shared.closing import CALLS_USED, closed, closed_tree, result_of, weighed_step
 from atomr_local.strategies.shared.hierarchical_plans import given_hierarchy, hierarchical_plan
 from atomr_local.strategies.shared.scored_answers import CHILDREN, COMPUTED, GRAPH, MODEL, TEXT, Scored
@@ -37,6 +37,11 @@ class RoHTOptions(StrategyOptions):
     k: int = Field(5, ge=1, le=20, description="Answers kept for a question; published: 5.")
     gamma: float = Field(
         0.7, ge=0, le=1, description="Precision above which an operator skeleton suits the graph; published: 0.7."
+    )
+    relevant: float = Field(
+        0.0,
+        description="Score of the reranker (retrieval.reranker) from which a passage suits a question; 0 is even odds "
+        "for the usual cross-encoder. Without a reranker shared words decide (filter_overlap).",
     )
     cap: int = Field(16, ge=1, le=256, description="Combinations of earlier answers that a question is asked for.")
     passages: int = Field(
@@ -94,6 +99,7 @@ class _Walk:
             question,
             parse=parse,
             gamma=options.gamma,
+            relevant=options.relevant,
             schedule=options.scheduler,
             passages=options.passages,
             samples=options.samples if options.k > 1 else 0,
@@ -162,8 +168,9 @@ class _Walk:
         p = self._sure.get(node.id)
         suited: list[tuple[int, Scored]] = self._executors.graph(node, step, combined, result)
         suited += self._executors.text(node, step, combined, result, schedule=True)
-        if not suited and not any(one.found for one in scored) and UNSUITED in result.dropped:
-            result.dropped.remove(UNSUITED)
+        unread = [note for note in result.dropped if note in (UNSUITED, UNSUITED_TO_RERANKER)]
+        if not suited and not any(one.found for one in scored) and unread:
+            result.dropped.remove(unread[0])
             result.dropped.append(_NOTHING_SUITS)
             suited = self._executors.text(node, step, combined, result, schedule=False)
         self._executors.tell_sources(node)

@@ -27,6 +27,7 @@ from atomr_local.strategies.shared.searching import searched
 from atomr_local.tree.nodes import Literal, Node, Tree
 
 UNSUITED = "the text was not read: no passage has enough of the question's words"
+UNSUITED_TO_RERANKER = "the text was not read: no passage suits the question by the reranker"
 _TEMPERATURE = 1.0
 _BY_AGREEMENT = "ratings are the agreement of samples: the model tells no log-probabilities"
 
@@ -71,7 +72,8 @@ class TextExecutor:
         asked = [self._asked(node, step, one, names, result, schedule) for one in combined]
         jobs = [(place, one) for place, several in enumerate(asked) for one in several if one.evidence]
         if not jobs and result.evidence and schedule:
-            result.dropped.append(UNSUITED)
+            by_model = bool(self.tools.settings.retrieval.reranker)
+            result.dropped.append(UNSUITED_TO_RERANKER if by_model else UNSUITED)
         whole = node is self.tree.root or bool(node.children)
         left = self.tools.asking.calls_left
         together = self.tools.settings.llm.parallel if left > len(jobs) * (1 + self.samples) else 1

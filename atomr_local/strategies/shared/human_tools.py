@@ -51,6 +51,7 @@ class HumanTools:
         self.entities: dict[str, Value] = {}
         self.sketches: dict[str, Sketch] = {}
         self.read_at_all = self.queried_at_all = False
+        self._failed: list[Sketch] = []
         self._ids: dict[str, str] = {}
         self._question = question
         self._tools = tools
@@ -169,7 +170,6 @@ class HumanTools:
         offer = writer.offer(node_id, question, [entity] if entity is not None else [])
         if offer.empty:
             return Observed(NOTHING_OFFERED)
-        tried = [sketch.text for sketch in self.sketches.values()]
         if by_hand == NONE:
             return Observed(NO_SKETCH)
         if by_hand:
@@ -177,7 +177,9 @@ class HumanTools:
             if sketch is None:
                 return Observed(f"{NOT_A_QUERY}: {by_hand}")
         else:
-            written = writer.write(node_id, question, offer=offer, without=tried)
+            # One that gave rows may be the right one for a later step too.
+            failed = [one.text for one in self._failed if _same_query(one, writer.sketched(offer, one.text))]
+            written = writer.write(node_id, question, offer=offer, without=failed)
             if not written:
                 return Observed(NO_SKETCH)
             sketch = written[0]
@@ -194,6 +196,7 @@ class HumanTools:
         found = (queried.evidence,) if queried.evidence is not None else ()
         add_evidence(self.evidence, found)
         if queried.problem or not has_rows(queried):
+            self._failed.append(sketch)
             return Observed(queried.problem or NO_ROWS, evidence=found)
         values = values_of(queried)
         self.rows.append((values, list(found)))
@@ -256,6 +259,11 @@ def _holding(answers: Sequence[str], evidence: Sequence[Evidence]) -> list[Evide
     """What holds the answers; nothing unless all are held."""
     cited = [item for item in evidence if any(holds(answer, item) for answer in answers)]
     return cited if all(any(holds(answer, item) for item in cited) for answer in answers) else []
+
+
+def _same_query(failed: Sketch, now: Sketch | None) -> bool:
+    """Whether a sketch still stands for the query that failed: its names may be those of other entities now."""
+    return now is not None and now.sparql == failed.sparql
 
 
 def short_id(iri: str) -> str:

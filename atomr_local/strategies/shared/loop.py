@@ -101,6 +101,7 @@ class Loop:
     Attributes:
         evidence: everything that the tools gave.
         notes: how the loop ended, where it did not end with an answer.
+        taken: rounds so far.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Loop:
         """
         self.evidence: list[Evidence] = []
         self.notes: list[str] = []
+        self.taken = 0
         self._question = question
         self._asked = named_in(question)
         self._toolbox = tools
@@ -146,6 +148,7 @@ class Loop:
                 self.notes.append(CALLS_USED)
                 return None
             final = None
+            self.taken = number
             with self._toolbox.steps.open(self._question, label=f"round {number}") as step:
                 final = self._round(step, number)
             if final is not None:

@@ -59,6 +59,20 @@ def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any
     return tools
 
 
+@pytest.mark.parametrize("asked", ["select ?x: Paris | mayor | ?x", ""])
+def test_two_queries_that_read_alike_are_two_pieces_of_evidence(asked: str) -> None:
+    """Two entities with one name: sketch and rows read alike, and only the queries tell them apart."""
+    source = FakeGraph()
+    tools = tools_of(source)
+    assert tools.graph is not None
+    for iri in (IRI, f"{IRI}_Texas", IRI):
+        source.answer = QueryRows(f"SELECT ?x {{ <{iri}> <urn:p> ?x }}", ("x",), ({"x": "7"},))
+        tools.graph.query(ROOT_ID, source.answer.sparql, asked=asked)
+    known = tools.recorder.trace.evidence
+    assert [item.id for item in known] == ["e1", "e2"] and len({item.text for item in known}) == 1
+    assert [IRI + ">" in item.locator["sparql"] for item in known] == [True, False]
+
+
 def access(tools: Toolbox) -> GraphAccess:
     assert tools.graph is not None
     return tools.graph

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, rows, toolbox
 from support.script_loader import load_script
 
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.roht.scheduler import own_tables
 from atomr_local.strategies.roht.strategy import RoHTOptions
 from atomr_local.tree.compact import parse_compact
 
@@ -37,16 +37,22 @@ def test_the_graphs_answer_to_each_question_is_judged() -> None:
     assert (row["model"], row["adapter"]) == ("m", None)
 
 
-def test_lines_add_up_beside_the_tables_of_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_add_up_beside_the_tables_of_other_models(tmp_path: Path) -> None:
     file = tmp_path / "tables.json"
     other = {"model": "other", "adapter": "a", "questions": 1, "note": "", "skeletons": {}}
     file.write_text(json.dumps({"tables": [other]}))
-    monkeypatch.setattr(make_skeletons, "TABLES", file)
     judged = [["Search-Relate", True], ["Search-Relate", False], ["Search", True]]
     line = {"question": "Where?", "model": "m", "adapter": None, "judged": judged}
-    make_skeletons.write_table([line, line | {"judged": judged[:1]}], "made so")
+    make_skeletons.write_table([line, line | {"judged": judged[:1]}], "made so", file)
     made = json.loads(file.read_text())["tables"]
     assert made[0] == other and made[1]["questions"] == 2 and made[1]["note"] == "made so"
     assert made[1]["skeletons"] == {
         "Search-Relate": {"answered": 3, "right": 2}, "Search": {"answered": 1, "right": 1},
     }  # fmt: skip
+
+
+def test_the_table_of_a_users_own_model_is_one_that_the_strategy_reads(tmp_path: Path) -> None:
+    file = tmp_path / "models" / "skeletons.json"
+    line = {"question": "Where?", "model": "m", "adapter": None, "judged": [["Search", True]] * 6}
+    make_skeletons.write_table([line], "", file)
+    assert own_tables(file)["m", None].precision("Search") == 1.0

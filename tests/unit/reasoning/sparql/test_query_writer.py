@@ -72,6 +72,21 @@ def test_the_offer_has_values_of_the_question_and_entities_of_earlier_answers() 
     assert offer.values[1].date is None and offer.values[1].number == 3_000_000
 
 
+def test_a_value_beside_an_entity_of_its_name_can_be_asked_for() -> None:
+    facts = {"Orwell": [("year", "urn:p:year", False)], "1984": [("author", "urn:p:by", False)]}
+    values = [Value("1984", ValueKind.ENTITY, iri_of("1984"))]
+    tools = tools_of(said("ask: Orwell | year | 1984 (year)"), graph=FactsGraph(facts))
+    offer = writer(tools).offer(0, "Did Orwell die in 1984?", values)
+    assert ([name.text for name in offer.names], [one.text for one in offer.values]) == (
+        ["1984", "Orwell"], ["1984 (year)"],
+    )  # fmt: skip
+    assert offer_lines(offer)[-1] == "Values: 1984 (year)"
+    [sketch] = writer(tools).write(0, "Did Orwell die in 1984?", offer=offer)
+    assert "FILTER(COALESCE(YEAR(?v1), ?v1 + 0) = 1984)" in sketch.sparql
+    entity = QueryWriter.sketched(offer, "ask: Orwell | year | 1984")
+    assert entity is not None and f"<{iri_of('1984')}>" in entity.sparql
+
+
 def test_names_and_properties_are_few_and_homonyms_are_told_apart() -> None:
     many = {f"Name{place}": [(f"p{n}", f"urn:p:{n}", False) for n in range(30)] for place in range(6)}
     values = [Value("Same", ValueKind.ENTITY, iri_of(name)) for name in many]

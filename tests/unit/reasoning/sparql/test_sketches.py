@@ -135,6 +135,27 @@ def test_a_server_that_ignores_the_grammar_is_read(output: str) -> None:
     assert parsed(Sketches(OFFER), output) == "select ?x: ?x | orbits | Mars"
 
 
+WASHINGTON = Offer(
+    (OfferedName("Washington, D.C.", "urn:e:W", "", (OfferedProperty("performer", "urn:p:by", inverse=True),)),),
+)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Query: select ?x: ?x | performer | Washington, D.C.",
+        "query: select ?x: ?x | performer | Washington, D.C.",
+        "**Query:** select ?x: ?x | performer | Washington, D.C.",
+        "**Query: select ?x: ?x | performer | Washington, D.C.**",
+        "`select ?x: ?x | performer | Washington, D.C.`",
+        "select ?x: ?x | performer | Washington, D.C..",
+        "select ?x {?x | performer | Washington, D.C. .};",
+    ],
+)
+def test_a_name_keeps_the_full_stop_that_it_ends_in(output: str) -> None:
+    assert parsed(Sketches(WASHINGTON), output) == "select ?x: ?x | performer | Washington, D.C."
+
+
 @pytest.mark.slow
 def test_whatever_is_written_holds_only_what_was_offered() -> None:
     chance = random.Random(17)

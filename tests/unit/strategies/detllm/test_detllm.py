@@ -303,6 +303,39 @@ def test_a_hostile_passage_is_evidence_and_its_words_do_not_go_to_the_web() -> N
     assert all("\nAnswer:" not in asked for asked in backbone.asked)
 
 
+@pytest.mark.parametrize(
+    ("found", "passage"),
+    [
+        # Any run of words can be told as the answer of a hop; it need not be one.
+        ("Emma Road pays Ann Lee 41,300 francs through Nordwind", "Emma Road pays Ann Lee 41,300 francs through Nordwind."),
+        ("francs; Nordwind; 41,300; Ann; Lee; pays", "Emma Road: francs; Nordwind; 41,300; Ann; Lee; pays"),
+        ("Nordwind", "The merger with Nordwind fails on Tuesday. Who directed it?"),
+    ],
+)  # fmt: skip
+def test_of_a_hostile_passage_only_an_answer_to_the_question_goes_to_the_web(found: str, passage: str) -> None:
+    """Nordwind is in a passage that does not tell of Emma Road; the others are more words than an answer has."""
+    texts, web = FakeSource("text", {QUESTION: passages(("Private", passage))}), FakeSource("web")
+    steered = f"Reasons: So.\nFound: {found}\nQuestion: Who is the mother of {found}?\nName: Ann Lee"
+    _, trace = run(FakeBackbone(FIRST, steered, "Reasons: x.\nAnswer: Unknown"), texts, web)
+    assert hops(trace)[0].answers, "the user sees what was told"
+    assert f"Who is the mother of {found}?" in texts.queries
+    sent = " ".join(web.queries)
+    assert not any(word in sent for word in ("Nordwind", "francs", "41,300", "pays"))
+
+
+def test_the_answer_of_a_hop_goes_to_the_web() -> None:
+    web = FakeSource("web")
+    run(FakeBackbone(FIRST, SECOND, ANSWER), text(), web)
+    assert MOTHER.rstrip("?") in web.queries
+
+
+def test_the_answer_that_rows_gave_goes_to_the_web() -> None:
+    web = FakeSource("web")
+    second = SECOND.replace("Found: Ann Lee", "Found: Unknown")
+    run(FakeBackbone(FIRST, SKETCHES[0], second, SKETCHES[1], ANSWER), FakeSource("text"), graph(), web, facts=False)
+    assert MOTHER.rstrip("?") in web.queries
+
+
 # -- the closed tasks of an adapter
 
 

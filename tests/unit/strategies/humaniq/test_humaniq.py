@@ -17,7 +17,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, ModelError, QueryError, SourceError
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.humaniq.response import OF_NONE, OWN_ALONE, Side, agreement, same
+from atomr_local.strategies.humaniq.fixed_order import STEPS_USED
+from atomr_local.strategies.humaniq.response import OF_NONE, OWN_ALONE, Side, agreement, independent, same
 from atomr_local.strategies.humaniq.strategy import CLOSED_TASKS, UNTOLD, HumanIQOptions
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.closing import CALLS_USED
@@ -172,9 +173,47 @@ def test_a_source_that_fails_is_an_observation() -> None:
 
 
 def test_the_limit_of_steps() -> None:
-    result, trace = run(FakeBackbone(*TEXT[:3], MOTHER_OF_FILM, UNKNOWN, FINAL_ANN), steps=2)
+    result, trace = run(FakeBackbone(*TEXT[:3], UNKNOWN, FINAL_ANN), steps=2)
     assert "no answer in 2 rounds" in trace.node(0).dropped
     assert result.texts == ("Ann Lee",), "what was read last stands"
+    assert len(told(trace)) == 2 and STEPS_USED.format(2) in trace.node(0).dropped, "nothing is left to verify with"
+
+
+def test_what_verifies_is_counted_as_well() -> None:
+    """The rounds take five of seven: the graph's entity is found and a query written, which is not run any more."""
+    end = act("finish", "Eve Lee | none")
+    _, trace = run(FakeBackbone(*TEXT, end, MOTHER, UNKNOWN, FINAL), steps=7)
+    assert [name.partition("[")[0] for name, _ in told(trace)[5:]] == ["id", "query"]
+    assert STEPS_USED.format(7) in trace.node(0).dropped
+
+
+@pytest.mark.parametrize(("steps", "uses"), [(1, 1), (4, 4), (12, 6)])
+def test_the_fixed_order_keeps_to_the_steps(steps: int, uses: int) -> None:
+    replies = (UNKNOWN, reply("Eve Lee", evidence=[1]), MOTHER, UNKNOWN, FINAL)
+    backbone = FakeBackbone(*(replies if steps > 4 else [UNKNOWN] if steps == 1 else [*replies[:2], *replies[3:]]))
+    _, trace = run(backbone, workflow="static", steps=steps)
+    assert len(told(trace)) == uses
+    assert (STEPS_USED.format(steps) in trace.node(0).dropped) is (steps < 6)
+
+
+def test_an_answer_that_only_the_other_source_gave_is_no_agreement() -> None:
+    """The model ends with the text's answer for both; no row of the graph has it."""
+    graph = (act("id", "Ann Lee"), act("query", "Ann Lee | What?"), queried("select ?x: Ann Lee | award | ?x"),
+             act("run", "query 1"))  # fmt: skip
+    facts = {**FACTS, "Ann Lee": {"award": ["Golden Road"]}}
+    backbone = FakeBackbone(*TEXT, *graph, *END, FINAL)
+    result, trace = run(backbone, FakePages(PAGES), FakeGraphTools(facts))
+    assert trace.node(0).dropped[0] == (
+        "the text and the model's own knowledge agree; the graph says the same, but rests on the text"
+    )
+    assert math.isclose(result.confidence or 0, (0.8 + 2 / 3) / 2)
+
+
+def test_which_of_two_that_lean_on_each_other_counts() -> None:
+    values = text_values(["A"])
+    sides = [Side("text", values, leans=True), Side("graph", values, leans=True), Side("model", values)]
+    assert [side.origin for side in independent(sides)] == ["text", "model"]
+    assert [side.origin for side in independent(sides[1:2])] == ["graph"]
 
 
 MOTHER_OF_FILM = queried("none")

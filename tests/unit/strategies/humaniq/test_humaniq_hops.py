@@ -14,6 +14,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, QueryError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.strategies.humaniq.fixed_order import STEPS_USED
 from atomr_local.strategies.humaniq.response import OWN_ALONE
 from atomr_local.strategies.humaniq.strategy import CLOSED_TASKS, HumanIQOptions
 from atomr_local.strategies.registry import find_strategy
@@ -36,7 +37,7 @@ END = ("Done", "Eve Lee", "Eve Lee", "Unknown")
 
 def run(backbone: FakeBackbone, *sources: FakeSource, **given: Any) -> tuple[Result, Trace]:
     at_hand = sources or (FakePages(PAGES), FakeGraphTools(FACTS))
-    options = HumanIQOptions(examples=0)
+    options = HumanIQOptions(examples=0, steps=given.pop("steps", 12))
     tools = toolbox(QUESTION, backbone, *at_hand, options=options, style="lean", knows_next=True, **given)
     result = find_strategy("humaniq").run(QUESTION, None, "model", tools)
     assert not backbone.replies, "the model was asked less often than expected"
@@ -74,7 +75,47 @@ def test_a_graph_that_answers_what_the_text_does_not_leads_on() -> None:
     unread = (FIRST, "Unknown", "Unknown", DIRECTOR)  # of the page, and of the one like it
     result, trace = run(FakeBackbone(*unread, *HOP_2, *END), FakePages(pages), FakeGraphTools(FACTS))
     assert result.texts == ("Eve Lee",)
-    assert trace.node(0).dropped[0] == "the text and the graph agree"
+    # The text was only asked about Ann Lee because the graph had named her.
+    told = "the graph alone answers: the text says the same, but rests on the graph"
+    assert trace.node(0).dropped[0] == told
+    assert result.confidence == 1 / 3
+
+
+def test_a_source_that_was_led_on_by_another_answer_confirms_nothing() -> None:
+    """The graph knows another director: what it says of the text's director is no second opinion on the question."""
+    facts = {"Emma Road": {"director": ["Bob"]}, "Ann Lee": {"mother": ["Eve Lee"]}}
+    result, trace = run(FakeBackbone(*HOP_1, *HOP_2, *END), FakePages(PAGES), FakeGraphTools(facts))
+    assert result.texts == ("Eve Lee",) and result.confidence == 1 / 3
+    assert trace.node(0).dropped[0] == "the text alone answers: the graph says the same, but rests on the text"
+
+
+def test_a_source_that_says_more_still_stands_by_itself() -> None:
+    facts = {"Emma Road": {"director": ["Ann Lee", "Bob"]}, "Ann Lee": {"mother": ["Eve Lee"]}}
+    result, trace = run(FakeBackbone(*HOP_1, *HOP_2, *END), FakePages(PAGES), FakeGraphTools(facts))
+    assert trace.node(0).dropped[0] == "the text and the graph agree" and result.confidence == 2 / 3
+
+
+@pytest.mark.parametrize(
+    ("steps", "replies", "answer"),
+    [
+        (1, (FIRST, "Unknown"), ()),
+        (2, (FIRST, "Ann Lee [1]", "Unknown"), ("Ann Lee",)),
+        (7, (*HOP_1, SECOND, "Eve Lee [1]", "Eve Lee", "Unknown"), ("Eve Lee",)),
+    ],
+)
+def test_every_use_of_a_tool_is_counted(steps: int, replies: tuple[str, ...], answer: tuple[str, ...]) -> None:
+    result, trace = run(FakeBackbone(*replies), steps=steps)
+    assert len(told(trace)) == steps and result.texts == answer
+    assert STEPS_USED.format(steps) in trace.node(0).dropped
+
+
+def test_the_same_query_may_be_written_for_a_later_hop() -> None:
+    """It gave rows: only sketches that gave none are left out of what can be written."""
+    later = "Which person was the director of Emma Road?"
+    replies = (*HOP_1, later, "Ann Lee [1]", DIRECTOR, "Done", "Ann Lee", "Ann Lee", "Unknown")
+    result, trace = run(FakeBackbone(*replies))
+    assert [seen for name, seen in told(trace) if name.startswith("run")] == ["Ann Lee."] * 2
+    assert result.texts == ("Ann Lee",)
 
 
 def test_a_single_hop_is_not_combined() -> None:
@@ -120,7 +161,7 @@ def test_a_graph_that_fails_leaves_the_answer_to_the_text() -> None:
     graph = FakeGraphTools(FACTS)
     graph.error = QueryError("took too long")
     replies = (FIRST, "Ann Lee [1]", DIRECTOR, NO_QUERY, SECOND, "Eve Lee [1]", MOTHER, NO_QUERY)
-    result, trace = run(FakeBackbone(*replies, "Done", "Eve Lee", "Unknown"), FakePages(PAGES), graph)
+    result, trace = run(FakeBackbone(*replies, "Done", "Eve Lee", "Unknown"), FakePages(PAGES), graph, steps=20)
     assert [seen for name, seen in told(trace) if name.startswith("run")] == ["took too long"] * 2
     assert result.texts == ("Eve Lee",)
     assert trace.node(0).dropped[0] == "the text alone answers: nothing verifies it"
@@ -140,7 +181,7 @@ def test_a_text_that_fails_leaves_the_answer_to_the_graph() -> None:
 def test_the_limit_of_hops() -> None:
     others = [f"Who directed Emma Road in year {number}?" for number in range(1, 5)]
     replies = [text for asked in others for text in (asked, "Ann Lee [1]", NO_QUERY)]
-    result, trace = run(FakeBackbone(*replies, "Ann Lee", "Unknown"))
+    result, trace = run(FakeBackbone(*replies, "Ann Lee", "Unknown"), steps=30)
     assert [*dict.fromkeys(node.question for node in trace.nodes[1:])] == others, "no fifth is asked for"
     assert result.texts == ("Ann Lee",)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,16 +25,17 @@ from support.fake_parts import (
 from support.planned_runs import Planned, run_planned
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import Cancelled, ModelError, SourceError
+from atomr_local.errors import Cancelled, InputError, ModelError, SourceError
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.combinations import combinations
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sources.protocol import Request, Retrieval, Value
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.roht import scheduler
-from atomr_local.strategies.roht.scheduler import SkeletonTable, shipped_tables
+from atomr_local.strategies.roht.scheduler import SkeletonTable, own_tables, shipped_tables
 from atomr_local.strategies.roht.strategy import RoHTOptions
 from atomr_local.strategies.shared.searching import searched
 from atomr_local.tree.compact import parse_compact
@@ -65,7 +68,7 @@ def run(
     **given: Any,
 ) -> Planned:
     """With what `run_planned` takes, and options of the strategy."""
-    more = {name: given.pop(name) for name in ("origin", "settings", "revision", "earlier") if name in given}
+    more = {name: given.pop(name) for name in ("origin", "settings", "revision", "earlier", "ranking") if name in given}
     options = RoHTOptions(**{"samples": 0} | given)
     return run_planned("roht", options, question, plan, replies, *sources, **more)
 
@@ -238,6 +241,64 @@ def test_a_table_made_for_another_model_is_not_used(table: Callable[..., None]) 
 def test_the_shipped_tables_can_be_read() -> None:
     for (model, _), made in shipped_tables().items():
         assert model and all(0 <= right <= answered for answered, right in made.counts.values())
+
+
+def own_table(home: Path, text: str) -> None:
+    file = home / "models" / "skeletons.json"
+    file.parent.mkdir()
+    file.write_text(text)
+
+
+def test_a_table_of_the_users_own_stands_before_the_shipped_one(
+    table: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    table(Search_Relate=(10, 10))
+    counts = {"answered": 10, "right": 2}
+    own = {"model": "fake", "adapter": None, "skeletons": {"Search-Relate": counts, "Search-Relate-Relate": counts}}
+    own_table(tmp_path, json.dumps({"tables": [own]}))
+    _, trace, _, _ = run((UNKNOWN,), graph())
+    assert "the graph was not asked: Search-Relate was right 0.20 of the time" in trace.node(1).dropped
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"tables": 1}', '{"tables": [{"model": "m"}]}', '{"tables": [[]]}', "[" * 9999]
+)
+def test_a_table_of_the_users_own_that_is_none_is_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    own_table(tmp_path, text)
+    with pytest.raises(InputError, match=r"skeletons\.json holds no tables"):
+        own_tables(tmp_path / "models" / "skeletons.json")
+
+
+class Scores:
+    """A reranker to which a passage that tells of Ann Lee is worth 2, and any other -2."""
+
+    def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
+        return [2.0 if "Ann Lee" in passage or "Ulm" in passage else -2.0 for passage in passages]
+
+
+@pytest.mark.parametrize(("relevant", "read"), [(0.0, False), (-3.0, True)])
+def test_a_reranker_says_which_passages_are_read(relevant: float, read: bool) -> None:
+    """The passage that has the words of the question alone is not read, the one that has few of them is."""
+    words, tells = ("Roads", "Who directed Emma Road? Nobody knows."), ("Film", "It is by Ann Lee.")
+    _, trace, _, backbone = run(
+        (says("Ann Lee"), says("York"), says("Ulm")), text(FOUND | {FIRST: passages(words, tells)}),
+        ranking=Ranking(Scores), relevant=relevant,
+    )  # fmt: skip
+    assert "It is by Ann Lee." in backbone.asked[0] and ("Nobody knows" in backbone.asked[0]) is read
+    assert len(trace.node(1).evidence) == 2
+
+
+def test_what_does_not_suit_by_the_reranker_is_told() -> None:
+    _, trace, _, _ = run(
+        (UNKNOWN,) * 2, text({FIRST: passages(("Roads", "Who directed Emma Road?"))}), samples=0,
+        ranking=Ranking(Scores), settings={"retrieval": {"reranker": "/a/model"}},
+    )  # fmt: skip
+    assert any("nothing" in note or "neither" in note for note in trace.node(1).dropped)
+    assert not any("question's words" in note for note in trace.node(1).dropped)
 
 
 def test_only_passages_with_the_questions_words_are_read() -> None:
