@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from atomr_local.credentials import is_loopback
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused, error_reply
+from atomr_local.http_server.replies import error_reply
+from atomr_local.serving.refused import Refused
 
 # The files of the page for browsers, and what a monitor asks, need no token: they tell nothing.
 _API = ("/api", "/v1", "/mcp", "/openapi.json")

@@ -12,10 +12,11 @@ import logging
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from atomr_local.http_server.desk import stopping
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused, error_reply
+from atomr_local.http_server.replies import error_reply
 from atomr_local.log_file import log_error
+from atomr_local.mcp_server.callers import GONE
+from atomr_local.serving.refused import Refused, stopping
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class InFlight:
             await self._serve(scope, body, receive, reply)
 
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, reply: _Reply) -> None:
-        gone = asyncio.Event()
+        gone = scope[GONE] = asyncio.Event()
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def given() -> Message:
@@ -92,7 +93,9 @@ class InFlight:
             watching.cancel()
             self._tasks.discard(task)
             self._listening.discard(task)
-        if not gone.is_set():
+        there = not gone.is_set()
+        gone.set()
+        if there:
             await reply.end(scope, receive)
 
     async def _run(self, scope: Scope, receive: Receive, reply: _Reply) -> None:

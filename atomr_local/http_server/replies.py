@@ -30,6 +30,7 @@ from atomr_local.errors import (
 )
 from atomr_local.history.trace_encoding import finite
 from atomr_local.sanitize import sanitize, sanitize_all
+from atomr_local.serving.refused import Refused
 
 _LONGEST_MESSAGE = 600
 # The first that an error is an instance of.
@@ -46,36 +47,6 @@ _STATUSES: tuple[tuple[type[AtomrError], int], ...] = (
     (Cancelled, 503),
 )
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
-
-class Refused(AtomrError):
-    """A request that is not served.
-
-    Attributes:
-        status: of HTTP.
-        retry_after: seconds after which it may succeed.
-        param: the field of the request that is at fault.
-        code: what it is, for programs.
-    """
-
-    title = "Request refused"
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        hint: str = "",
-        title: str | None = None,
-        retry_after: int | None = None,
-        param: str | None = None,
-        code: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint, title=title)
-        self.status = status
-        self.retry_after = retry_after
-        self.param = param
-        self.code = code
 
 
 def status_of(error: AtomrError) -> int:
