@@ -97,6 +97,15 @@ def error_reply(error: AtomrError) -> Response:
     return JsonReply(error_document(error), status_code=status, headers=headers)
 
 
+def refusal(error: AtomrError, scope: Scope) -> Response:
+    """The error, for a request whose body nobody has read to its end: the connection is closed behind it."""
+    reply = error_reply(error)
+    headers = dict(scope["headers"])
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        reply.headers["Connection"] = "close"
+    return reply
+
+
 def sent_event(data: Any, *, name: str = "") -> bytes:
     """One server-sent event; JSON in ASCII has no line break that could end it early."""
     return (f"event: {name}\n" if name else "").encode("ascii") + f"data: {json_text(data)}\n\n".encode("ascii")
