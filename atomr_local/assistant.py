@@ -15,7 +15,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.language.is_question import understands
 from atomr_local.log_file import log_error
-from atomr_local.lookups import Lookups
+from atomr_local.lookups import Lookups, check_used
 from atomr_local.parts import Parts, Stage, quiet
 from atomr_local.question_gate import QuestionGate, busy
 from atomr_local.question_tools import tools_for
@@ -140,7 +140,9 @@ class Assistant:
                 self._web = settings.web.enabled
             self.parts.reconfigure(settings)
 
-    def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> GraphRows:
+    def query_graph(
+        self, sparql: str, *, timeout: float = 10.0, limit: int = 500, cancellation: Cancellation | None = None
+    ) -> GraphRows:
         """Run a person's SPARQL over the graph index that questions use. Blocks; also beside a running question.
 
         Nothing can be changed by it or fetched from elsewhere. It runs in a process of its own, for Oxigraph cannot
@@ -149,15 +151,18 @@ class Assistant:
         Args:
             timeout: seconds it may take.
             limit: rows at most.
+            cancellation: ends the query when it is thrown.
 
         Raises:
+            InputError: the settings do not use the source graph.
             QueryError: it is refused, malformed, took too long or too much memory.
             KnowledgeIndexError: there is no whole graph index.
-            Cancelled: :meth:`cancel` was called.
+            Cancelled: :meth:`cancel` was called, or `cancellation` thrown.
         """
         from atomr_local.graph_console import run
 
-        cancellation = Cancellation()
+        check_used(self.settings, SourceName.GRAPH)
+        cancellation = cancellation or Cancellation()
         self._queries.add(cancellation)
         try:
             return run(self.parts.graph_directory(), sparql, timeout=timeout, limit=limit, cancellation=cancellation)

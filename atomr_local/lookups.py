@@ -11,6 +11,7 @@ from atomr_local.errors import InputError
 from atomr_local.parts import Parts, quiet
 from atomr_local.question_gate import QuestionGate
 from atomr_local.sanitize import sanitize_line
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import (
     Evidence,
     GraphTools,
@@ -121,13 +122,21 @@ class Lookups:
 
     @contextmanager
     def _open(self, name: SourceName) -> Iterator[KnowledgeSource]:
-        if name not in self._parts.settings.sources:
-            raise InputError(
-                f"the settings do not use the source {name.value}", hint=f"Add it: --sources {name.value}, or sources."
-            )
+        check_used(self._parts.settings, name)
         with self._gate.beside():
             self._parts.load((name,), quiet, alone=lambda: self._gate.single, model=False)
             yield self._parts.sources[name]
+
+
+def check_used(settings: Settings, name: SourceName) -> None:
+    """
+    Raises:
+        InputError: the settings do not use this source.
+    """
+    if name not in settings.sources:
+        raise InputError(
+            f"the settings do not use the source {name.value}", hint=f"Add it: --sources {name.value}, or sources."
+        )
 
 
 def _checked(what: str, text: str) -> str:

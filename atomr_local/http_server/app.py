@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -24,15 +25,16 @@ from atomr_local.http_server.ask import AskEndpoint
 from atomr_local.http_server.guard import Guard, SecurityHeaders
 from atomr_local.http_server.in_flight import InFlight
 from atomr_local.http_server.knowledge import KnowledgeEndpoints
-from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.openai_api.endpoints import OpenAIEndpoints
 from atomr_local.http_server.openapi import openapi
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.page import page_routes
 from atomr_local.http_server.questions import Questions
-from atomr_local.http_server.replies import JsonReply, Refused, error_reply
+from atomr_local.http_server.replies import JsonReply, error_reply
 from atomr_local.log_file import log_error
-from atomr_local.mcp_server.server import check_handing_on, make_server
+from atomr_local.mcp_server.server import QUERIES_AT_ONCE, check_handing_on, make_server
+from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.refused import Refused
 
 _THREADS = 32
 _MOST_SESSIONS, _IDLE_SECONDS = 100, 600.0  # of the Model Context Protocol
@@ -48,8 +50,10 @@ class Server:
 
     def __init__(self, assistant: Assistant, options: ServeOptions | None = None) -> None:
         self.options = options = options or ServeOptions()
-        self.questions = Questions(assistant, options)
-        self.lookups = LookupDesk(options)
+        allowed = (lambda: None) if options.local else partial(check_handing_on, assistant)
+        desk = partial(LookupDesk, queue=options.queue, limit=options.lookup_seconds, allowed=allowed)
+        self.lookups, self.queries = desk(), desk("queries of the graph", places=QUERIES_AT_ONCE)
+        self.questions = Questions(assistant, options, self.lookups, allowed)
         known = KnowledgeEndpoints(assistant, self.questions, self.lookups, options)
         openai = OpenAIEndpoints(assistant, self.questions, self.lookups, options)
         ask = AskEndpoint(assistant, self.questions, options)
@@ -90,6 +94,7 @@ class Server:
         self.in_flight.close()
         self.questions.desk.close()
         self.lookups.close()
+        self.queries.close()
         await self._idle(self.options.grace_seconds)
         self.questions.stop_all()
         await self._idle(_LAST_SECONDS)
@@ -120,7 +125,8 @@ class Server:
         except InputError as error:
             self.mcp_refusal = error
             return None
-        server = make_server(assistant, self.questions.stream)
+        # As `atomr mcp` does, it keeps no questions: they are those of another program's model.
+        server = make_server(assistant, partial(self.questions.stream, keep=False), self.lookups, self.queries)
         # Host and Origin have been checked by the guard.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(

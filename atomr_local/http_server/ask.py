@@ -16,11 +16,12 @@ from atomr_local.errors import AtomrError, PlanError, WebDisabledError
 from atomr_local.http_server.bodies import AskBody, Correction, read_body
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions, Stopped
-from atomr_local.http_server.replies import EventStream, JsonReply, Refused, error_document, sent_event
+from atomr_local.http_server.replies import EventStream, JsonReply, error_document, sent_event
 from atomr_local.log_file import log_error
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.serving.refused import Refused
 from atomr_local.tree.errors import TreeError
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
-from atomr_local.http_server.replies import Refused
 from atomr_local.sanitize import sanitize_line
+from atomr_local.serving.refused import Refused
 
 _LONGEST_PLACE = 80
 _LONGEST_PROBLEM = 200

@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from atomr_local.credentials import is_loopback
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused, error_reply
+from atomr_local.http_server.replies import refusal
+from atomr_local.serving.refused import Refused
 
 # The files of the page for browsers, and what a monitor asks, need no token: they tell nothing.
 _API = ("/api", "/v1", "/mcp", "/openapi.json")
@@ -60,7 +61,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, options: ServeOptions) -> None:
         self._app = app
-        self._local = options.local
+        self._loopback = options.loopback
         self._names = _known_names(options)
         self._token = _digest(options.token.reveal()) if options.token else None
 
@@ -69,7 +70,7 @@ class Guard:
             try:
                 self._check(scope)
             except Refused as refused:
-                await error_reply(refused)(scope, receive, send)
+                await refusal(refused, scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -116,7 +117,7 @@ class Guard:
         """Whether a request may be for this name. An address cannot be made to lead elsewhere as a name can."""
         if name in self._names or is_loopback(name):
             return True
-        if self._local:
+        if self._loopback:
             return False
         try:
             ipaddress.ip_address(name)
@@ -132,7 +133,7 @@ class Guard:
 
 
 def _known_names(options: ServeOptions) -> frozenset[str]:
-    names: Iterable[str] = options.names if options.local else (*options.names, options.host, socket.gethostname())
+    names: Iterable[str] = options.names if options.loopback else (*options.names, options.host, socket.gethostname())
     return frozenset(name.strip("[]").casefold().rstrip(".") for name in names)
 
 

@@ -12,10 +12,13 @@ import logging
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from atomr_local.http_server.desk import stopping
+from atomr_local.http_server.connections import whose
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused, error_reply
+from atomr_local.http_server.replies import error_reply, refusal
 from atomr_local.log_file import log_error
+from atomr_local.mcp_server.callers import GONE
+from atomr_local.serving.desk import client
+from atomr_local.serving.refused import Refused, stopping
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +31,8 @@ class InFlight:
         self._options = options
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: set[asyncio.Task[None]] = set()
+        self._inside = 0  # with those whose body is still arriving
+        self._large = 0  # bytes of large bodies that are held
         self._closed = False
 
     @property
@@ -48,21 +53,36 @@ class InFlight:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        client.set(whose(scope["client"][0]) if scope.get("client") else "")
         reply = _Reply(send, self._options.send_seconds)
+        body, held = bytearray(), 0
+        self._inside += 1
         try:
-            if self._closed and scope["path"] != "/health":
-                raise stopping()
-            if len(self._tasks) >= self._options.most_requests:
+            self._check_open(scope)
+            if self._inside > self._options.most_requests:
                 raise Refused(503, "too many requests are in work", title="Not available", retry_after=5)
-            body = await self._body(scope, receive)
+            there = await self._read(body, scope, receive)
+            self._check_open(scope)  # again: it took a while
+            if there:
+                content, held = bytes(body), self._large_part(len(body))
+                body.clear()
+                await self._serve(scope, content, receive, reply)
         except Refused as refused:
-            await error_reply(refused)(scope, receive, reply)
-            return
-        if body is not None:
-            await self._serve(scope, body, receive, reply)
+            await refusal(refused, scope)(scope, receive, reply)
+        finally:
+            self._inside -= 1
+            self._large -= held or self._large_part(len(body))
+
+    def _check_open(self, scope: Scope) -> None:
+        """
+        Raises:
+            Refused: the server stops.
+        """
+        if self._closed and scope["path"] != "/health":
+            raise stopping()
 
     async def _serve(self, scope: Scope, body: bytes, receive: Receive, reply: _Reply) -> None:
-        gone = asyncio.Event()
+        gone = scope[GONE] = asyncio.Event()
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def given() -> Message:
@@ -92,7 +112,9 @@ class InFlight:
             watching.cancel()
             self._tasks.discard(task)
             self._listening.discard(task)
-        if not gone.is_set():
+        there = not gone.is_set()
+        gone.set()
+        if there:
             await reply.end(scope, receive)
 
     async def _run(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
@@ -103,31 +125,40 @@ class InFlight:
         except* Exception as errors:  # starlette has answered by now; what is left is for the log
             log_error(errors.exceptions[0])
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body; None if the client has gone.
+    async def _read(self, body: bytearray, scope: Scope, receive: Receive) -> bool:
+        """Read the whole body; False if the client has gone.
 
         Raises:
-            Refused: it is too large or too slow.
+            Refused: it is too large or too slow, or too much is held already.
         """
         most = self._options.body_bytes
         too_large = Refused(413, f"the body is larger than {most} bytes", hint="Send less at a time.")
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared[:12]) > most:
             raise too_large
-        body = bytearray()
         try:
             async with asyncio.timeout(self._options.body_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return None
+                        return False
+                    before = self._large_part(len(body))
                     body += message.get("body", b"")
+                    self._large += self._large_part(len(body)) - before
                     if len(body) > most:
                         raise too_large
+                    if self._large > self._options.bodies_bytes and self._large_part(len(body)):
+                        raise Refused(
+                            503, "too many large bodies are held", title="Not available", retry_after=5, code="bodies"
+                        )
                     if not message.get("more_body", False):
-                        return bytes(body)
+                        return True
         except TimeoutError:
             raise Refused(408, "the body did not arrive in time") from None
+
+    def _large_part(self, size: int) -> int:
+        """What a body of this size takes of the room that large bodies share."""
+        return size if size > self._options.small_body_bytes else 0
 
 
 class _Reply:

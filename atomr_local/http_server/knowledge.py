@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -17,13 +16,14 @@ from atomr_local.history.errors import HistoryError
 from atomr_local.history.files.export import to_markdown, unkept
 from atomr_local.history.store import History, history_file
 from atomr_local.http_server.bodies import number_parameter, text_parameter
-from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions
-from atomr_local.http_server.replies import JsonReply, Refused
+from atomr_local.http_server.replies import JsonReply
 from atomr_local.indexing.store import IndexEntry, index_names, list_indexes
 from atomr_local.mcp_server.results import Entities, PageText, Passage, Related, described
 from atomr_local.sanitize import sanitize
+from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.refused import Refused
 from atomr_local.strategies.registry import all_strategies
 
 _MOST_FOUND = 50
@@ -46,7 +46,7 @@ class KnowledgeEndpoints:
     async def server(self, request: Request) -> Response:
         """What can be asked for here, for a page that offers it."""
         settings = self._assistant.settings
-        strategies = await asyncio.to_thread(all_strategies)
+        strategies = await self.desk.run(lambda _: all_strategies())
         desk = self._questions.desk
         return JsonReply(
             {
@@ -96,11 +96,13 @@ class KnowledgeEndpoints:
         return Response(status_code=204)
 
     async def indexes(self, request: Request) -> Response:
-        """The built indexes. Paths are not told."""
+        """The built indexes. Paths are not told, nor private indexes where they may not be shared."""
         settings = self._assistant.settings
         private = index_names(settings.privacy.indexes)
         used = self._assistant.parts.index_names
         entries = await self.desk.run(lambda _: list_indexes())
+        if not (self._options.local or settings.privacy.share):
+            entries = [entry for entry in entries if entry.name not in private]
         return JsonReply({"indexes": [_index(entry, used, private) for entry in entries]})
 
     async def search(self, request: Request) -> Response:

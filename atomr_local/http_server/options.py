@@ -25,8 +25,10 @@ class ServeOptions:
         lookup_seconds: that any other request may take.
         grace_seconds: that running questions still have when the server stops.
         keep: whether questions are kept in the history.
-        most_requests: that may be in work at once, whatever they ask for.
+        most_requests: that may be in work at once, whatever they ask for, with those whose body is still arriving.
         body_bytes: of a request.
+        small_body_bytes: a body up to this size has room in any case.
+        bodies_bytes: of all larger bodies together, of the requests in work.
         body_seconds: for a request's body to arrive.
         send_seconds: for a client to take the next piece of an answer.
         ping_seconds: between signs of life on a silent stream.
@@ -42,14 +44,21 @@ class ServeOptions:
     keep: bool = True
     most_requests: int = 256
     body_bytes: int = 1 << 20
+    small_body_bytes: int = 1 << 16
+    bodies_bytes: int = 32 << 20
     body_seconds: float = 20.0
     send_seconds: float = 30.0
     ping_seconds: float = 15.0
 
     @property
-    def local(self) -> bool:
-        """Whether only programs of this machine can reach the server."""
+    def loopback(self) -> bool:
+        """Whether it listens for programs of this machine only."""
         return is_loopback(self.host)
+
+    @property
+    def local(self) -> bool:
+        """Whether only programs of this machine can reach the server: no proxy hands on what others ask by a name."""
+        return self.loopback and all(is_loopback(name) for name in self.names)
 
 
 def checked_token(text: str) -> Secret:
@@ -72,13 +81,14 @@ def checked_token(text: str) -> Secret:
 
 
 def check_address(options: ServeOptions) -> None:
-    """Refuse to let other machines in without a token.
+    """Refuse to let other machines in without a token, by themselves or through a proxy.
 
     Raises:
         InputError: they could come in.
     """
     if not options.local and not options.token:
+        way = options.host if not options.loopback else next(name for name in options.names if not is_loopback(name))
         raise InputError(
-            f"other machines can reach {options.host}, and there is no token",
-            hint=f"Give one with --token-file FILE or {TOKEN_VARIABLE}, or leave --host out.",
+            f"other machines can reach {way}, and there is no token",
+            hint=f"Give one with --token-file FILE or {TOKEN_VARIABLE}, or leave --host and --allow-host out.",
         )

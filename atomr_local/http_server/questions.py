@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, Unpack
@@ -16,12 +16,13 @@ from atomr_local.errors import InputError
 from atomr_local.history.pending import PendingNote, pending_question
 from atomr_local.history.recording import record_trace
 from atomr_local.history.store import History, history_file
-from atomr_local.http_server.desk import Desk
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished, WarningRaised
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.serving.desk import Desk
+from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.refused import Refused
 
 _REMEMBERED = 64
 
@@ -44,9 +45,13 @@ class Stopped(Event):
 class Questions:
     """Asks the assistant. Belongs to one event loop."""
 
-    def __init__(self, assistant: Assistant, options: ServeOptions) -> None:
+    def __init__(
+        self, assistant: Assistant, options: ServeOptions, lookups: LookupDesk, allowed: Callable[[], None]
+    ) -> None:
         self._assistant = assistant
         self._options = options
+        self._lookups = lookups
+        self._allowed = allowed
         self.desk = Desk("questions", assistant.settings.llm.parallel, options.queue)
         self._running: dict[Cancellation, Stopped | None] = {}  # with why the server cancelled it
         self._recent: OrderedDict[str, Trace] = OrderedDict()
@@ -61,7 +66,7 @@ class Questions:
             Refused: the queue is full, or the server stops.
         """
         settings = self._assistant.settings
-        await asyncio.to_thread(Asked.checked, question, settings, self._assistant.web_enabled, **options)
+        await asyncio.to_thread(self._check, question, options)
         keep = keep and self._options.keep and settings.history.keep
         ticket = self.desk.take()
         try:
@@ -78,6 +83,10 @@ class Questions:
                     raise
         finally:
             ticket.leave()
+
+    def _check(self, question: str, options: QuestionOptions) -> None:
+        self._allowed()
+        Asked.checked(question, self._assistant.settings, self._assistant.web_enabled, **options)
 
     async def _run(
         self, question: str, note: PendingNote | None, options: QuestionOptions, *, keep: bool
@@ -147,7 +156,7 @@ class Questions:
         found = self._recent.get(name)
         if found is None:
             self.check_history()
-            found = await asyncio.to_thread(_kept_trace, name)
+            found = await self._lookups.run(lambda _: _kept_trace(name))
         if found is None:
             raise Refused(404, "there is no such trace", hint="GET /api/traces lists those that are kept.")
         return found

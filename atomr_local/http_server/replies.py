@@ -30,6 +30,7 @@ from atomr_local.errors import (
 )
 from atomr_local.history.trace_encoding import finite
 from atomr_local.sanitize import sanitize, sanitize_all
+from atomr_local.serving.refused import Refused
 
 _LONGEST_MESSAGE = 600
 # The first that an error is an instance of.
@@ -46,36 +47,6 @@ _STATUSES: tuple[tuple[type[AtomrError], int], ...] = (
     (Cancelled, 503),
 )
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
-
-class Refused(AtomrError):
-    """A request that is not served.
-
-    Attributes:
-        status: of HTTP.
-        retry_after: seconds after which it may succeed.
-        param: the field of the request that is at fault.
-        code: what it is, for programs.
-    """
-
-    title = "Request refused"
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        hint: str = "",
-        title: str | None = None,
-        retry_after: int | None = None,
-        param: str | None = None,
-        code: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint, title=title)
-        self.status = status
-        self.retry_after = retry_after
-        self.param = param
-        self.code = code
 
 
 def status_of(error: AtomrError) -> int:
@@ -124,6 +95,15 @@ def error_reply(error: AtomrError) -> Response:
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JsonReply(error_document(error), status_code=status, headers=headers)
+
+
+def refusal(error: AtomrError, scope: Scope) -> Response:
+    """The error, for a request whose body nobody has read to its end: the connection is closed behind it."""
+    reply = error_reply(error)
+    headers = dict(scope["headers"])
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        reply.headers["Connection"] = "close"
+    return reply
 
 
 def sent_event(data: Any, *, name: str = "") -> bytes:

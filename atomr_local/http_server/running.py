@@ -9,19 +9,19 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError
 from atomr_local.http_server.app import Server
+from atomr_local.http_server.connections import Listener, most_connections
 from atomr_local.http_server.options import ServeOptions
+from atomr_local.http_server.protocol import Http
 
 _BACKLOG = 128
 _KEEP_ALIVE = 15  # seconds
-HEADER_SECONDS = 20.0
 _LIBRARIES = ("uvicorn", "mcp", "sse_starlette", "asyncio")
 
 
@@ -33,43 +33,8 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class _Http(H11Protocol):
-    """Closes a connection on which no whole header of a request arrives in time; uvicorn itself would wait for ever."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)  # type: ignore[arg-type]
-        self._wait_for_header()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._wait_for_header()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
-        super().connection_lost(exc)
-
-    def _wait_for_header(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            self._forget()
-        elif self._late is None:
-            self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
-
-    def _forget(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
-
-    def _too_late(self) -> None:
-        self._late = None
-        answering = self.cycle is not None and not self.cycle.response_complete
-        if not answering and not self.transport.is_closing():
-            self.transport.close()
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens on the address; port 0: any free one.
+def listening_socket(host: str, port: int) -> Listener:
+    """A socket that listens on the address; port 0: any free one. It gives as many connections as files allow.
 
     Raises:
         InputError: it cannot.
@@ -79,7 +44,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise InputError(f"--host: {host!r:.80} is no address of this machine") from error
     family, kind, protocol, _, address = found[0]
-    made = socket.socket(family, kind, protocol)
+    made = Listener(family, kind, protocol, most_connections())
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
@@ -118,7 +83,7 @@ def uvicorn_server(application: Server) -> uvicorn.Server:
     return _Uvicorn(
         uvicorn.Config(
             application,
-            http=_Http,
+            http=partial(Http, send_seconds=application.options.send_seconds),  # type: ignore[arg-type]
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -127,6 +92,7 @@ def uvicorn_server(application: Server) -> uvicorn.Server:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE,
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=2,
         )
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import time
 from collections.abc import AsyncGenerator
@@ -21,15 +20,16 @@ from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError
 from atomr_local.http_server.ask import begun, finished, stopped_error, trace_summary
 from atomr_local.http_server.bodies import read_body
-from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.openai_api.messages import Message, asked_of, content_of, usage_of
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions, Stopped
-from atomr_local.http_server.replies import EventStream, JsonReply, Refused, error_document, sent_event
+from atomr_local.http_server.replies import EventStream, JsonReply, error_document, sent_event
 from atomr_local.log_file import log_error
 from atomr_local.mcp_server.results import progress_text
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.refused import Refused
 from atomr_local.strategies.names import is_known
 from atomr_local.strategies.registry import all_strategies
 
@@ -81,7 +81,7 @@ class OpenAIEndpoints:
         self._created = int(time.time())
 
     async def models(self, request: Request) -> Response:
-        names = await asyncio.to_thread(all_strategies)
+        names = await self._lookups.run(lambda _: all_strategies())
         return JsonReply({"object": "list", "data": [self._model(name) for name in (*names, EMBEDDER)]})
 
     async def model(self, request: Request) -> Response:

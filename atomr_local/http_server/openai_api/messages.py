@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from atomr_local.http_server.replies import Refused
 from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn, turn_of
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.serving.refused import Refused
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.place_words import place_words
 

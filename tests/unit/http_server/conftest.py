@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ pytest.importorskip("mcp", reason="the extra serve is not installed")
 from atomr_local.assistant import Assistant
 from atomr_local.http_server.app import Server
 from atomr_local.http_server.options import ServeOptions
+from atomr_local.http_server.running import listening_socket, uvicorn_server
 from atomr_local.settings.schema import load_settings
 
 Serve = Callable[..., Server]
@@ -30,3 +33,19 @@ def serve() -> Serve:
         return Server(assistant, ServeOptions(**options))
 
     return make
+
+
+@asynccontextmanager
+async def served(application: Server) -> AsyncIterator[int]:
+    """The port of the server while it runs."""
+    listener = listening_socket("127.0.0.1", 0)
+    server = uvicorn_server(application)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        await application.stop()
+        server.should_exit = True
+        await asyncio.wait_for(task, 20)

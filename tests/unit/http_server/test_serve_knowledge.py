@@ -18,11 +18,11 @@ from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
 from atomr_local.history.recording import record_trace
 from atomr_local.http_server.app import Server
-from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.openapi import openapi
-from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.replies import Refused
+from atomr_local.indexing.store import index_path
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.refused import Refused
 
 
 async def get(server: Server, path: str) -> Call:
@@ -164,7 +164,7 @@ async def test_other_machines_do_not_see_a_history_that_may_hold_private_texts(s
 
 
 async def test_look_ups_wait_their_turn_and_are_limited_in_time() -> None:
-    desk, held = LookupDesk(ServeOptions(queue=1, lookup_seconds=0.3)), threading.Event()
+    desk, held = LookupDesk(queue=1, limit=0.3), threading.Event()
 
     def hold(cancellation: Cancellation) -> None:
         held.wait(10)
@@ -193,8 +193,36 @@ async def test_an_error_of_a_look_up_is_told() -> None:
     def fail(cancellation: Cancellation) -> None:
         raise AtomrError("broken")
 
-    desk = LookupDesk(ServeOptions())
+    desk = LookupDesk()
     with pytest.raises(AtomrError, match="broken"):
         await desk.run(fail)
     await asyncio.sleep(0)
     assert desk.inside == 0
+
+
+async def test_other_machines_are_not_told_of_private_indexes(serve: Serve) -> None:
+    for name in ("diary", "open"):
+        (folder := index_path("text", name)).mkdir(parents=True)
+        (folder / "note").write_text("x", encoding="utf-8")
+    settings: dict[str, Any] = {"privacy": {"indexes": "diary"}, "sources": ("graph",)}
+    public: dict[str, Any] = {"host": "0.0.0.0", "token": Secret("correct-horse-battery-staple")}
+    bearer = {"authorization": "Bearer correct-horse-battery-staple"}
+
+    async def told(server: Server) -> list[str]:
+        call = await Call(server, "GET", "/api/indexes", headers=bearer).done()
+        return [item["name"] for item in call.json["indexes"]]
+
+    assert await told(serve(FakeBackbone(), settings=settings, **public)) == ["open"]
+    assert await told(serve(FakeBackbone(), settings=settings)) == ["diary", "open"]
+    shared = settings | {"privacy": {"indexes": "diary", "share": True}}
+    assert await told(serve(FakeBackbone(), settings=shared, **public)) == ["diary", "open"]
+
+
+async def test_kept_traces_are_read_at_the_desk(serve: Serve) -> None:
+    server = serve(FakeBackbone(), queue=0)
+    held = threading.Event()
+    running = [asyncio.create_task(server.lookups.run(lambda _: held.wait(10))) for _ in range(4)]
+    await asyncio.sleep(0.05)
+    assert (await get(server, "/api/traces/7")).status == 429
+    held.set()
+    await asyncio.gather(*running)

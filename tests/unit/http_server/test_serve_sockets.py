@@ -6,38 +6,19 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 from mcp import Client
 from support.fake_parts import FakeBackbone, reply
 from support.served_parts import Endless
-from unit.http_server.conftest import Serve
+from unit.http_server.conftest import Serve, served
 
 from atomr_local.errors import InputError
-from atomr_local.http_server import running
-from atomr_local.http_server.app import Server
-from atomr_local.http_server.running import listening_socket, uvicorn_server
+from atomr_local.http_server import protocol
+from atomr_local.http_server.running import listening_socket
 
 SUN = {"question": "What shines?", "strategy": "closed-book"}
-
-
-@asynccontextmanager
-async def served(application: Server) -> AsyncIterator[int]:
-    """The port of the server while it runs."""
-    listener = listening_socket("127.0.0.1", 0)
-    server = uvicorn_server(application)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:
-        await asyncio.sleep(0.01)
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        await application.stop()
-        server.should_exit = True
-        await asyncio.wait_for(task, 20)
 
 
 @pytest.mark.slow
@@ -92,7 +73,7 @@ async def test_a_lost_connection_stops_the_model(serve: Serve) -> None:
 async def test_a_slow_header_and_what_is_no_http_end_the_connection(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.2)
     async with served(serve(FakeBackbone())) as port:
         for sent in (
             b"",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,17 +18,44 @@ from support.served_parts import Endless, PagesSource
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp import Client, MCPError
 
+from atomr_local.answer import Answer
 from atomr_local.assistant import Assistant
+from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.mcp_server.answers import Answers
 from atomr_local.mcp_server.server import check_handing_on, make_server
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.serving.lookup_desk import LookupDesk
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.protocol import Request, Retrieval
 
 FACTS = [
     {"s": "Mary Shelley", "p": "mother", "o": "Mary Wollstonecraft", "s_qid": "Q47152"},
     {"s": "Mary Shelley", "p": "place of birth", "o": "London", "s_qid": "Q47152"},
 ]
+
+SUN = {"question": "What shines?", "strategy": "closed-book"}
+
+
+class Held(PagesSource):
+    """Searches until it is let go on; `most`: so many at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+        self._lock = threading.Lock()
+        self._inside = self.most = 0
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        with self._lock:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+        self.go_on.wait(20)
+        with self._lock:
+            self._inside -= 1
+        return super().retrieve(request, cancellation)
 
 
 @pytest.fixture
@@ -166,3 +195,107 @@ def test_private_indexes_are_not_handed_on(graph: GraphSource) -> None:
         check_handing_on(Assistant(settings, FakeBackbone()))  # type: ignore[arg-type]
     shared = load_settings(privacy={"indexes": "mine", "share": True}, graph_index="mine")
     check_handing_on(Assistant(shared, FakeBackbone()))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_graph_that_the_settings_leave_out_is_not_queried() -> None:
+    settings = load_settings(sources=("text",), graph_index="mine", privacy={"indexes": "mine"})
+    check_handing_on(Assistant(settings, FakeBackbone()))  # type: ignore[arg-type]
+    assistant = Assistant(settings, FakeBackbone())  # type: ignore[arg-type]
+    async with assistant, Client(make_server(assistant)) as client:
+        told = await refused(client, "query_graph", sparql="SELECT ?s ?p ?o WHERE { ?s ?p ?o }")
+        assert "do not use the source graph" in told
+        assert "mine" not in told
+        assert "do not use the source graph" in await refused(client, "find_entity", name="Mary Shelley")
+        with pytest.raises(MCPError, match="do not use the source graph"):
+            await client.read_resource("atomr://entity/Q47152")
+
+
+async def test_a_private_index_that_is_built_later_is_refused_too(graph: GraphSource, tmp_path: Path) -> None:
+    """Without a name in the settings, the only index that is built is used; which one that is may change."""
+    graph.close()
+    settings = load_settings(sources=("graph",), privacy={"indexes": "diary"})
+    assistant = Assistant(settings, FakeBackbone(reply("x")))  # type: ignore[arg-type]
+    check_handing_on(assistant)
+    async with assistant, Client(make_server(assistant)) as client:
+        indexes = tmp_path / "indexes" / "graph"
+        (indexes / "mine").rename(indexes / "diary")
+        for name, arguments in (
+            ("query_graph", {"sparql": "SELECT ?s WHERE { ?s ?p ?o }"}),
+            ("find_entity", {"name": "Mary Shelley"}),
+            ("ask", {"question": "Who is Mary?", "strategy": "closed-book"}),
+        ):
+            assert "private: diary" in await refused(client, name, **arguments)
+
+
+async def test_look_ups_and_questions_have_a_queue_with_an_end() -> None:
+    backbone = Endless()
+    assistant = Assistant(load_settings(llm={"parallel": 1}), backbone)  # type: ignore[arg-type]
+    source = Held()
+    assistant.parts.sources = {"text": source}
+    desk = LookupDesk(places=2, queue=3, limit=20)
+    async with assistant, Client(make_server(assistant, lookups=desk)) as client:
+        calls = [asyncio.create_task(client.call_tool("search_text", {"query": "lake"})) for _ in range(40)]
+        done, running = await asyncio.wait(calls, timeout=1)
+        assert (len(running), source.most) == (5, 2)
+        assert all("waiting already: 3" in str(task.result().content) for task in done)
+        asked = [asyncio.create_task(client.call_tool("ask", SUN)) for _ in range(40)]
+        full = next(iter(asyncio.as_completed(asked)))
+        assert "questions are waiting already: 32" in str((await full).content)
+        source.go_on.set()
+        await asyncio.wait(running)
+        for task in asked:
+            task.cancel()
+        assert await asyncio.to_thread(backbone.stopped.wait, 10)
+
+
+async def test_cancelling_a_look_up_throws_its_switch(graph: GraphSource) -> None:
+    """An endless query of the graph ends with its call, and the next one has the place."""
+    async with client_of(FakeBackbone(), graph=graph) as client:
+        endless = " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(12))
+        task = asyncio.create_task(
+            client.call_tool("query_graph", {"sparql": f"SELECT (COUNT(*) AS ?n) WHERE {{ {endless} }}"})
+        )
+        await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        task.cancel()
+        assert (await call(client, "query_graph", sparql="ASK { ?s ?p ?o }"))["rows"] == [["yes"]]
+        assert time.monotonic() - begun < 8  # its time limit is ten seconds
+
+
+@pytest.mark.parametrize(
+    ("uri", "title"),
+    [
+        ("100%2525", "100%25"),
+        ("100%25", "100%"),
+        ("C%2B%2B", "C++"),
+        ("AC%2FDC", "AC/DC"),
+        ("%E6%9D%B1%E4%BA%AC", "東京"),
+    ],
+)
+async def test_a_page_is_named_by_its_title_decoded_once(uri: str, title: str) -> None:
+    source = PagesSource()
+    asked: list[str] = []
+    source.page = asked.append  # type: ignore[method-assign,assignment,return-value]
+    async with client_of(FakeBackbone(), text=source) as client:
+        with pytest.raises(MCPError):
+            await client.read_resource(f"atomr://page/{uri}")
+    assert asked == [title]
+
+
+def test_no_session_pushes_out_the_answers_of_another() -> None:
+    answers = Answers()
+
+    def answer(name: str) -> Answer:
+        return Answer(Trace("Who?", "rag", {}, id=name))
+
+    answers.add("quiet", answer("kept"))
+    for number in range(60):
+        answers.add("loud", answer(f"loud{number}"))
+    assert answers.get("loud", "loud9") is None and answers.get("loud", "loud10") is not None
+    assert answers.get("loud", "kept") is None
+    for session in range(160):  # more than there is room for beside the loud one's
+        answers.add(f"s{session}", answer("one"))
+    assert answers.get("quiet", "kept") is not None
+    assert all(answers.get(f"s{session}", "one") is not None for session in range(160))
+    assert answers.get("loud", "loud20") is None and answers.get("loud", "loud59") is not None

@@ -7,15 +7,22 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator
+from contextvars import ContextVar
 
-from atomr_local.http_server.replies import Refused
+from atomr_local.serving.refused import Refused, stopping
 
 _LONGEST_RETRY = 120
 _WEIGHT = 0.2  # of the latest in the average time
+_SHARE = 4  # one client may have this part of the queue
+
+# Whose request is being served: what tells clients apart, such as their address; empty where nothing does.
+client: ContextVar[str] = ContextVar("client", default="")
 
 
 class Desk:
     """Gives places. Belongs to one event loop.
+
+    A client that can be told from others may fill only a quarter of the queue.
 
     Args:
         what: that it serves, in the plural, for messages.
@@ -47,23 +54,15 @@ class Desk:
         """A place, or one in the queue; :meth:`Ticket.leave` must follow.
 
         Raises:
-            Refused: the queue is full, or the desk is closed.
+            Refused: the queue is full, or this client's part of it, or the desk is closed.
         """
         if self._closed:
             raise stopping()
-        ticket = Ticket(self)
+        ticket = Ticket(self, client.get())
         if self._inside < self._places:
             self._admit(ticket)
-        elif len(self._waiting) >= self._queue:
-            raise Refused(
-                429,
-                f"{self._what} are waiting already: {len(self._waiting)}",
-                title="Too many requests",
-                hint="Try again later.",
-                retry_after=self._retry_after(),
-                code="queue_full",
-            )
         else:
+            self._check_room(ticket)
             self._waiting.append(ticket)
         return ticket
 
@@ -90,6 +89,28 @@ class Desk:
             self._admit(self._waiting.popleft())
             self._moved()
 
+    def _check_room(self, ticket: Ticket) -> None:
+        """
+        Raises:
+            Refused: there is none in the queue.
+        """
+        mine = sum(other.client == ticket.client for other in self._waiting) if ticket.client else 0
+        if len(self._waiting) >= self._queue:
+            told = f"{self._what} are waiting already: {len(self._waiting)}"
+        elif mine and mine >= self._queue // _SHARE:
+            told = f"{self._what} of this client are waiting already: {mine}"
+        else:
+            return
+        retry_after = self._retry_after()
+        raise Refused(
+            429,
+            told,
+            title="Too many requests",
+            hint="Try again later.",
+            retry_after=retry_after,
+            code="queue_full",
+        )
+
     def _admit(self, ticket: Ticket) -> None:
         self._inside += 1
         ticket.admitted()
@@ -106,7 +127,8 @@ class Desk:
 class Ticket:
     """One request's place at the desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, whose: str = "") -> None:
+        self.client = whose
         self._desk = desk
         self._since: float | None = None
         self._away = False
@@ -144,8 +166,3 @@ class Ticket:
     def turned_away(self) -> None:
         self._away = True
         self._changed.set()
-
-
-def stopping() -> Refused:
-    """What is said while the server stops."""
-    return Refused(503, "the server is stopping", title="Not available", retry_after=5, code="stopping")
