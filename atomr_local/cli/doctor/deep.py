@@ -84,9 +84,9 @@ def _library(attempts: Sequence[Attempt], gpu_layers: int) -> Iterator[Finding]:
         detail = f"{used or 'none loaded'}; also possible here: {others or 'none'}" if built else "one, linked in"
         yield Finding("CPU backend", "ok", detail, facts={"variant": used, "possible": built})
     if "gpu" in facts:
-        can, used = bool(facts["gpu"]), facts.get("gpu_layers")
+        can, there = bool(facts["gpu"]), facts.get("gpu_layers")
         yield Finding(
-            "GPU", "ok", _gpu(can, gpu_layers, used), facts={"offload": can, "wanted": gpu_layers, "layers": used}
+            "GPU", "ok", _gpu(can, gpu_layers, there), facts={"offload": can, "wanted": gpu_layers, "layers": there}
         )
     if "system" in facts:
         system = " ".join(str(facts["system"]).split()).strip("| ")
