@@ -17,8 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from atomr_local.answer import Answer, Step
+    from atomr_local.asked import QuestionOptions, parse_plan
     from atomr_local.assistant import Assistant
-    from atomr_local.errors import AtomrError, Cancelled
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.errors import (
+        AtomrError,
+        Cancelled,
+        InputError,
+        KnowledgeIndexError,
+        MissingPartError,
+        ModelError,
+        PlanError,
+        QueryError,
+        SettingsError,
+        SourceError,
+    )
+    from atomr_local.graph_console import GraphRows
+    from atomr_local.lookups import Lookups
+    from atomr_local.reasoning.conversation import Conversation, EarlierTurn
+    from atomr_local.reasoning.revision import Revision
     from atomr_local.reasoning.trace.events import (
         AnswerReady,
         Event,
@@ -40,51 +57,123 @@ if TYPE_CHECKING:
         TextGenerated,
         WarningRaised,
     )
-    from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
+    from atomr_local.reasoning.trace.schema import (
+        Departure,
+        EvidenceTrace,
+        Guess,
+        LlmUse,
+        NodeTrace,
+        PlanTrace,
+        Totals,
+        Trace,
+    )
     from atomr_local.settings.schema import Settings
+    from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Sentence, Value
+    from atomr_local.tree.nodes import Node, Tree
 
 __all__ = [
     "Answer",
     "AnswerReady",
     "Assistant",
     "AtomrError",
+    "Cancellation",
     "Cancelled",
+    "Conversation",
+    "Departure",
+    "EarlierTurn",
     "Event",
+    "Evidence",
     "EvidenceFound",
     "EvidenceTrace",
     "Finished",
+    "GraphRows",
+    "Guess",
+    "InputError",
+    "KnowledgeIndexError",
     "LeavesMachine",
+    "Linked",
+    "LlmUse",
+    "Lookups",
+    "MissingPartError",
     "ModelCalled",
+    "ModelError",
+    "Node",
     "NodeAdded",
     "NodeFinished",
     "NodeJudged",
     "NodeStarted",
     "NodeTrace",
+    "Page",
+    "PlanError",
     "PlanFragment",
     "PlanReady",
+    "PlanTrace",
+    "PropertyOffer",
+    "QueryError",
     "QuestionAsked",
+    "QuestionOptions",
     "QuestionUnderstood",
+    "Retrieval",
     "RetrievalStarted",
+    "Revision",
+    "Sentence",
     "Settings",
+    "SettingsError",
+    "SourceError",
     "SourcesSelected",
     "StageChanged",
     "Step",
     "TextGenerated",
+    "Totals",
     "Trace",
+    "Tree",
+    "Value",
     "WarningRaised",
     "__version__",
+    "parse_plan",
 ]
 __version__ = "0.1.0"
+# Where each is, but for the events.
 _ELSEWHERE = {
     "Answer": "answer",
     "Step": "answer",
+    "QuestionOptions": "asked",
+    "parse_plan": "asked",
     "Assistant": "assistant",
+    "Cancellation": "cancellation",
     "AtomrError": "errors",
     "Cancelled": "errors",
+    "InputError": "errors",
+    "KnowledgeIndexError": "errors",
+    "MissingPartError": "errors",
+    "ModelError": "errors",
+    "PlanError": "errors",
+    "QueryError": "errors",
+    "SettingsError": "errors",
+    "SourceError": "errors",
+    "GraphRows": "graph_console",
+    "Lookups": "lookups",
+    "Conversation": "reasoning.conversation",
+    "EarlierTurn": "reasoning.conversation",
+    "Revision": "reasoning.revision",
+    "Departure": "reasoning.trace.schema",
     "EvidenceTrace": "reasoning.trace.schema",
+    "Guess": "reasoning.trace.schema",
+    "LlmUse": "reasoning.trace.schema",
     "NodeTrace": "reasoning.trace.schema",
+    "PlanTrace": "reasoning.trace.schema",
+    "Totals": "reasoning.trace.schema",
     "Trace": "reasoning.trace.schema",
     "Settings": "settings.schema",
+    "Evidence": "sources.protocol",
+    "Linked": "sources.protocol",
+    "Page": "sources.protocol",
+    "PropertyOffer": "sources.protocol",
+    "Retrieval": "sources.protocol",
+    "Sentence": "sources.protocol",
+    "Value": "sources.protocol",
+    "Node": "tree.nodes",
+    "Tree": "tree.nodes",
 }
 
 

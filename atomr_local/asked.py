@@ -120,6 +120,18 @@ def given_plan(text: str, question: str) -> Tree:
     return parse_paper(data.get("reasoning_tree", data) if isinstance(data, dict) else data, question)
 
 
+def parse_plan(text: str, question: str) -> Tree:
+    """The plan for the question that a text holds: compact notation, the published JSON, or the JSON of a trace.
+
+    Raises:
+        PlanError: it is none of them. Whether the plan keeps the rules and limits is checked when it is asked.
+    """
+    try:
+        return given_plan(text, question)
+    except TreeError as error:
+        raise PlanError(str(error), hint="Give compact notation, the published JSON, or a trace.") from error
+
+
 def checked_question(question: str) -> str:
     """The question on one line.
 

@@ -275,10 +275,8 @@ class Assistant:
                 answered.
             SettingsError: there is no such strategy or source, or an option of the strategy is not usable.
         """
-        asked = Asked.checked(
+        asked = self._asked(
             question,
-            self.settings,
-            self._web,
             plan=plan,
             plan_origin=plan_origin,
             strategy=strategy,
@@ -295,7 +293,7 @@ class Assistant:
 
     def stream(self, question: str, **options: Unpack[QuestionOptions]) -> Iterator[Event]:
         """As :meth:`ask`, with the same options; waits for its turn where too many questions are being answered."""
-        return self._events(Asked.checked(question, self.settings, self._web, **options), Cancellation(), waits=True)
+        return self._events(self._asked(question, **options), Cancellation(), waits=True)
 
     def answer(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
         """Answer the question, with the options of :meth:`ask`; blocks, and waits for its turn.
@@ -306,9 +304,7 @@ class Assistant:
             AtomrError: what :meth:`ask` raises.
             Cancelled: :meth:`cancel` was called while it waited for its turn.
         """
-        with closing(
-            self._events(Asked.checked(question, self.settings, self._web, **options), Cancellation(), waits=True)
-        ) as events:
+        with closing(self._events(self._asked(question, **options), Cancellation(), waits=True)) as events:
             return Answer(next(event.trace for event in events if isinstance(event, Finished)))
 
     async def astream(
@@ -320,7 +316,7 @@ class Assistant:
             cancellation: cancels the question when it is thrown; `Finished` then still comes.
         """
         cancellation = cancellation or Cancellation()
-        events = self._events(Asked.checked(question, self.settings, self._web, **options), cancellation, waits=True)
+        events = self._events(self._asked(question, **options), cancellation, waits=True)
         loop = asyncio.get_running_loop()
         found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
 
@@ -352,6 +348,9 @@ class Assistant:
         """As :meth:`answer`, for asyncio. Cancelling its task cancels the question."""
         async with aclosing(self.astream(question, **options)) as events:
             return Answer(await anext(event.trace async for event in events if isinstance(event, Finished)))
+
+    def _asked(self, question: str, **options: Unpack[QuestionOptions]) -> Asked:
+        return Asked.checked(question, self.settings, self._web, **options)
 
     def _events(self, asked: Asked, cancellation: Cancellation, *, waits: bool) -> Generator[Event, None, None]:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()

@@ -79,6 +79,7 @@ def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTa
         llm.batch_threads,
         llm.cpu_variant,
         tuple(sorted(task_adapters(adapter).items())) if adapter is not None else (),
+        llm.gpu_layers,
     )
 
 
@@ -148,5 +149,6 @@ def load_model(
         cpu_variant=way.cpu_variant,
         extra_buffers=way.extra_buffers,
         task_adapters=by_task,
+        gpu_layers=way.gpu_layers,
         notify=notify,
     )

@@ -242,18 +242,39 @@ def _literals(hint: Any) -> list[Any]:
 
 
 def python_page() -> str:
-    from atomr_local import Answer, Assistant, Step, errors
+    import atomr_local
+    from atomr_local import Answer, Assistant, Conversation, Lookups, QuestionOptions, Revision, Step, errors
     from atomr_local.reasoning.trace import events
 
+    options = QuestionOptions.__annotations__
     parts = [_PYTHON]
-    for kind in (Assistant, Answer, Step):
-        parts += [f"## `{kind.__name__}`\n", f"{_plain(inspect.getdoc(kind))}\n"]
+    for kind in (Assistant, Answer, Step, Lookups, Conversation, Revision):
+        parts += [f"## `{kind.__name__}`\n", f"{_outline(kind)}\n"]
         for name, member in vars(kind).items():
-            if name.startswith("_") or inspect.ismemberdescriptor(member):
+            if name.startswith("_") or not (callable(member) or isinstance(member, property | classmethod)):
                 continue
             told = _plain(inspect.getdoc(member))
             parts += [f"### `{name}`\n", _signature(name, member), f"```text\n{told}\n```\n" if told else ""]
     parts += [
+        "## `QuestionOptions`\n",
+        "The keyword arguments of `answer`, `stream`, `aanswer` and `astream`; `ask` explains them.\n",
+        _table(("option", "type"), [(f"`{name}`", f"`{kind.__forward_arg__}`") for name, kind in options.items()]),
+        "## `parse_plan`\n",
+        _signature("parse_plan", atomr_local.parse_plan),
+        f"```text\n{_plain(inspect.getdoc(atomr_local.parse_plan))}\n```\n",
+        "## Values\n",
+        "What answers, look-ups and plans consist of. [Trace](trace.md) explains the fields of a trace.\n",
+    ]
+    rows = []
+    for name in atomr_local.__all__:
+        found = getattr(atomr_local, name)
+        if not dataclasses.is_dataclass(found) or found in (Answer, Step, Conversation, Revision):
+            continue
+        if isinstance(found, type) and not issubclass(found, events.Event):
+            fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(found) if field.init)
+            rows.append((f"`{name}`", fields, _docstring(found)[0].split("\n\n")[0].strip().replace("\n", " ")))
+    parts += [
+        _table(("class", "fields", "what it is"), rows),
         "## Events\n",
         "In `atomr_local`; `to_dict()` is what `atomr ask --jsonl` prints.\n",
     ]
@@ -267,6 +288,12 @@ def python_page() -> str:
     kinds = [k for k in vars(errors).values() if inspect.isclass(k) and issubclass(k, errors.AtomrError)]
     parts.append(_table(("error", "when"), [(f"`{k.__name__}`", _docstring(k)[0].strip()) for k in kinds]))
     return MADE + "\n".join(part for part in parts if part)
+
+
+def _outline(kind: type) -> str:
+    """A class's docstring, its attributes as a list."""
+    told = re.sub(r"^([A-Z][\w ()]*:)$", r"\1\n", _plain(inspect.getdoc(kind)), flags=re.M)
+    return re.sub(r"^    (\w+): ", r"- `\1`: ", told, flags=re.M)
 
 
 def _plain(docstring: str | None) -> str:

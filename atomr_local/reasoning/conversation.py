@@ -43,6 +43,7 @@ class Conversation:
 
     Attributes:
         id: the trace id of its first question; "" before that.
+        turns: the questions with their answers.
     """
 
     id: str = ""
@@ -50,7 +51,7 @@ class Conversation:
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> Conversation:
-        """The conversation of these questions, oldest first, as far as they are :func:`counting`."""
+        """The conversation of these questions, oldest first; cancelled and failed ones are left out."""
         kept = counting(traces)
         if not kept:
             return cls()

@@ -101,6 +101,13 @@ class ModelSettings(_Group):
         description="CPU backend of llama.cpp, such as haswell; auto: the best for this processor. Takes effect at "
         "the next start.",
     )
+    gpu_layers: int = Field(
+        -1,
+        ge=-1,
+        le=10_000,
+        description="Layers of the model that run on the GPU, where llama.cpp was built for one; -1: all; 0: none. If "
+        "the model cannot be loaded so, it runs on the processor, with a warning.",
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed for random numbers.")
 
 

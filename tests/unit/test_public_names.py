@@ -2,74 +2,52 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+from support import public_interface
 
 import atomr_local
 
-PUBLIC = [
-    "Answer",
-    "AnswerReady",
-    "Assistant",
-    "AtomrError",
-    "Cancelled",
-    "Event",
-    "EvidenceFound",
-    "EvidenceTrace",
-    "Finished",
-    "LeavesMachine",
-    "ModelCalled",
-    "NodeAdded",
-    "NodeFinished",
-    "NodeJudged",
-    "NodeStarted",
-    "NodeTrace",
-    "PlanFragment",
-    "PlanReady",
-    "QuestionAsked",
-    "QuestionUnderstood",
-    "RetrievalStarted",
-    "Settings",
-    "SourcesSelected",
-    "StageChanged",
-    "Step",
-    "TextGenerated",
-    "Trace",
-    "WarningRaised",
-    "__version__",
-]
-ASSISTANT = [
-    "aanswer",
-    "answer",
-    "ask",
-    "astream",
-    "cancel",
-    "close",
-    "do_again",
-    "example_questions",
-    "lookups",
-    "model_tools",
-    "open",
-    "plan",
-    "preload",
-    "query_graph",
-    "reconfigure",
-    "set_web",
-    "settings",
-    "stop_loading",
-    "stream",
-    "web_enabled",
-]
-ANSWER = ["advice", "basis", "confidence", "evidence", "export", "guess", "question", "reason", "status", "text", "trace", "tree", "values"]  # fmt: skip
+PUBLIC = sorted(atomr_local.__all__)
 
 
-def test_the_public_names_are_these() -> None:
-    assert sorted(atomr_local.__all__) == PUBLIC
-    assert [name for name in dir(atomr_local.Assistant) if not name.startswith("_")] == ASSISTANT
-    assert [name for name in dir(atomr_local.Answer) if not name.startswith("_")] == ANSWER
+def test_names_signatures_and_fields_are_those_of_the_list() -> None:
+    """A change shows in the list's diff: what is taken away or altered needs a new first number of the version."""
+    assert public_interface.listing() == public_interface.FILE.read_text(encoding="utf-8"), (
+        "the public interface has changed; if that is meant: .venv/bin/python tests/support/public_interface.py"
+    )
+
+
+def test_what_a_question_may_be_given_has_public_types() -> None:
+    from atomr_local.asked import QuestionOptions
+
+    named = {
+        word
+        for kind in QuestionOptions.__annotations__.values()
+        for word in re.findall(r"[A-Z]\w+", kind.__forward_arg__)
+    }
+    assert named - {"None", "Sequence", "PlanOrigin"} == {"Tree", "Revision", "Conversation"}
+    assert {"Tree", "Revision", "Conversation", "QuestionOptions"} <= set(PUBLIC)
+
+
+def test_the_options_are_those_of_ask() -> None:
+    given = inspect.signature(atomr_local.Assistant.ask).parameters
+    assert [*given][2:] == [*atomr_local.QuestionOptions.__annotations__]
+
+
+def test_a_plan_is_read_and_a_text_that_is_none_is_an_error_of_ours() -> None:
+    plan = atomr_local.parse_plan('1. Who is the father of Ann? = Relate("Ann", "father")', "Who is Ann's father?")
+    assert isinstance(plan, atomr_local.Tree)
+    assert [node.question for node in plan.nodes()] == ["Who is Ann's father?", "Who is the father of Ann?"]
+    for text in ("1. ", "{", '{"plan": 1}', "[]"):
+        with pytest.raises(atomr_local.PlanError) as caught:
+            atomr_local.parse_plan(text, "Who?")
+        assert caught.value.hint
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -11,7 +11,7 @@ from atomr_local.backbone.llama.chat.encoder import ChatEncoder, EncodedPrompt
 from atomr_local.backbone.llama.cpu_variants import AUTO
 from atomr_local.backbone.llama.decoding import EncodedRequest
 from atomr_local.backbone.llama.engine import AbortFlag, Engine
-from atomr_local.backbone.llama.library import library, loaded_cpu_variant
+from atomr_local.backbone.llama.library import ALL_LAYERS, layers_on_gpu, library, loaded_cpu_variant
 from atomr_local.backbone.llama.scheduler import Scheduler, closed_error
 from atomr_local.backbone.llama.snapshots import PREFIXES, Snapshots
 from atomr_local.backbone.llama.weights import (
@@ -71,6 +71,7 @@ class LlamaBackbone:
         notify: Callable[[str], None] | None = None,
         extra_buffers: bool = True,
         task_adapters: Mapping[str, Path] | None = None,
+        gpu_layers: int = ALL_LAYERS,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -85,7 +86,7 @@ class LlamaBackbone:
             cache: the directory for prepared weights and snapshots; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
             notify: takes a message for the user, for example that damaged weights are rebuilt.
-            extra_buffers: see :class:`Engine`.
+            extra_buffers, gpu_layers: see :class:`Engine`.
             task_adapters: by task (`GenerationRequest.task`), an adapter on top of `adapter` for its calls alone.
 
         Raises:
@@ -96,12 +97,14 @@ class LlamaBackbone:
         header = check_model(model)
         task_adapters = task_adapters or {}
         check_adapters((adapter, *task_adapters.values()), header)
-        weights, applied = weights_to_run(header, adapter, storage, cache, notify)
+        weights, applied = weights_to_run(header, adapter, storage, cache, notify, gpu_layers)
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
         prepared = "" if storage is None or weights == model else suited(storage)
         # What each way of running computes differs in the last bits.
         way = prepared + ("" if extra_buffers else " without extra buffers")
+        if layers := layers_on_gpu(gpu_layers):
+            way += f" with {layers} layers on the GPU"
         prefixes = _prefix_folder(cache, model, adapter, way) if reuse else None
         scheduler = Scheduler(
             Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES),
@@ -120,6 +123,8 @@ class LlamaBackbone:
                 sequences=sequences,
                 extra_buffers=extra_buffers,
                 task_adapters=task_adapters,
+                gpu_layers=gpu_layers,
+                notify=notify,
             )
 
         engine = scheduler.start(load)

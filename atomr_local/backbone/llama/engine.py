@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.llama.library import clear_messages, last_messages, library
+from atomr_local.backbone.llama.library import ALL_LAYERS, clear_messages, last_messages, layers_on_gpu, library
 from atomr_local.backbone.llama.untouched import pieces, release_untouched
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.system.threads import batch_threads, generation_threads
@@ -74,6 +74,7 @@ class Engine:
         can_trim: whether the end of a sequence can be cut off; recurrent and hybrid models cannot.
         sequences: how many there are.
         tasks: those that have an adapter of their own.
+        gpu_layers: layers of the model that are on the GPU; -1: all.
     """
 
     def __init__(
@@ -87,6 +88,8 @@ class Engine:
         sequences: int = 1,
         extra_buffers: bool = True,
         task_adapters: Mapping[str, Path] | None = None,
+        gpu_layers: int = ALL_LAYERS,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         """Load.
 
@@ -97,34 +100,52 @@ class Engine:
             extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
                 blocks). Faster; the probe turns it off where it crashes.
             task_adapters: by task, an adapter that is applied to its calls besides.
+            gpu_layers: layers wanted on the GPU, where the library knows one; -1: all. If loading fails so, the
+                processor takes them all.
+            notify: takes a sentence for the user where that happened.
 
         Raises:
             ModelError: llama.cpp cannot load the model or an adapter.
             MissingPartError: llama-cpp-python is not installed.
         """
         self.api: Any = library()
-        api = self.api
         self._model: Any = None
         self._context: Any = None
         self._batch: Any = None
+        self.sequences = sequences
+
+        def load(layers: int) -> None:
+            self.gpu_layers = layers
+            try:
+                self._load(model, extra_buffers)
+                self._open(context_tokens, generation_threads(threads), batch_threads(batch), model)
+                self._adapters = [self._load_adapter(adapter)] if adapter is not None else []
+                self._task_adapters = {task: self._load_adapter(path) for task, path in (task_adapters or {}).items()}
+                self._task = ""
+                if self._adapters:
+                    self._apply("")
+            except BaseException:
+                self.close()
+                raise
+
+        wanted = layers_on_gpu(gpu_layers)
+        try:
+            load(wanted)
+        except ModelError as error:
+            if not wanted:
+                raise
+            load(0)
+            if notify is not None:
+                notify(_on_processor(model, wanted, error))
+
+    def _load(self, model: Path, extra_buffers: bool) -> None:
         clear_messages()
-        parameters = api.llama_model_default_params()
-        parameters.n_gpu_layers = 0 if not api.llama_supports_gpu_offload() else -1
+        parameters = self.api.llama_model_default_params()
+        parameters.n_gpu_layers = self.gpu_layers
         parameters.use_extra_bufts = extra_buffers
-        self._model = api.llama_model_load_from_file(str(model).encode("utf-8", "surrogateescape"), parameters)
+        self._model = self.api.llama_model_load_from_file(str(model).encode("utf-8", "surrogateescape"), parameters)
         if not self._model:
             raise _load_error(model)
-        try:
-            self.sequences = sequences
-            self._open(context_tokens, generation_threads(threads), batch_threads(batch), model)
-            self._adapters = [self._load_adapter(adapter)] if adapter is not None else []
-            self._task_adapters = {task: self._load_adapter(path) for task, path in (task_adapters or {}).items()}
-            self._task = ""
-            if self._adapters:
-                self._apply("")
-        except BaseException:
-            self.close()
-            raise
 
     def _open(self, context_tokens: int, threads: int, batch: int, model: Path) -> None:
         api = self.api
@@ -146,7 +167,9 @@ class Engine:
         settings.n_threads_batch = batch
         settings.swa_full = True  # a pruned window could not be trimmed back
         settings.no_perf = True
-        if not api.llama_supports_gpu_offload():
+        if not self.gpu_layers:
+            if layers_on_gpu(ALL_LAYERS):  # it would use the GPU for long batches all the same
+                settings.offload_kqv = settings.op_offload = False
             # On a processor, flash attention reads prompts 3% faster but generates after 1,500 tokens at 0.7 of the
             # speed (processor time, starter model).
             settings.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -352,6 +375,14 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[begin : match.end()]
         begin = match.end()
     yield text[begin:]
+
+
+def _on_processor(model: Path, layers: int, error: ModelError) -> str:
+    which = "all layers" if layers == ALL_LAYERS else f"{layers} layers"
+    return (
+        f"{model.name} cannot be loaded with {which} on the GPU ({error.message}); it runs on the processor, which is "
+        "slower. A smaller llm.gpu_layers needs less of the GPU's memory, and 0 does without it."
+    )
 
 
 def _load_error(model: Path) -> ModelError:

@@ -15,6 +15,7 @@ from atomr_local.backbone.llama.cpu_variants import AUTO, load_variant
 from atomr_local.errors import MissingPartError
 from atomr_local.system.threads import prepare_threads
 
+ALL_LAYERS = -1
 _messages: deque[str] = deque(maxlen=50)
 _c_stderr = threading.Lock()
 _loading = threading.Lock()
@@ -54,6 +55,11 @@ def loaded_cpu_variant() -> str:
     """The CPU backend in use: its name, or an empty text for a build with a single one. Loads the library."""
     library()
     return _cpu_variant[0]
+
+
+def layers_on_gpu(wanted: int) -> int:
+    """How many layers go to the GPU (-1: all) of those that are wanted there: none where the library knows no GPU."""
+    return wanted if library().llama_supports_gpu_offload() else 0
 
 
 def import_library() -> Any:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from atomr_local.backbone.llama.library import library
+from atomr_local.backbone.llama.library import ALL_LAYERS, layers_on_gpu, library
 from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader
 from atomr_local.output_files import process_alive
@@ -74,9 +74,11 @@ def rows_alike(stored: str) -> bool:
     return stored not in {"F16", "BF16", "F32"}
 
 
-def worth_preparing(model: GgufHeader, adapter: Path | None, storage: Storage = "Q8_0") -> bool:
+def worth_preparing(
+    model: GgufHeader, adapter: Path | None, storage: Storage = "Q8_0", gpu_layers: int = ALL_LAYERS
+) -> bool:
     """Whether preparing makes the model faster, and this machine can do it in seconds."""
-    if model.parameters > MOST_PARAMETERS or library().llama_supports_gpu_offload():
+    if model.parameters > MOST_PARAMETERS or layers_on_gpu(gpu_layers):
         return False
     return adapter is not None or model.quantisation not in (*_FASTEST, suited(storage))
 
@@ -87,6 +89,7 @@ def weights_to_run(
     storage: Storage | None,
     cache: Path | None,
     notify: Callable[[str], None] | None = None,
+    gpu_layers: int = ALL_LAYERS,
 ) -> tuple[Path, Path | None]:
     """The file to load, and the adapter to apply while it runs: prepared weights where they can be had.
 
@@ -94,8 +97,9 @@ def weights_to_run(
         storage: how prepared weights are stored; None: the file as it is.
         cache: the cache directory, which keeps them in `WEIGHTS`; None: the file as it is.
         notify: see :func:`prepare`.
+        gpu_layers: layers wanted on the GPU; with any there, the file is run as it is.
     """
-    if storage is not None and cache is not None and worth_preparing(model, adapter, storage):
+    if storage is not None and cache is not None and worth_preparing(model, adapter, storage, gpu_layers):
         with contextlib.suppress(ModelError):  # slower without, and as right
             return prepare(model, adapter, storage, cache / WEIGHTS, notify), None
     return model.path, adapter

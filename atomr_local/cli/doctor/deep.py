@@ -61,7 +61,7 @@ def _model(settings: Settings) -> Iterator[Finding]:
         verdict = probe(task, run=run)
     except AtomrError as error:
         failure = error
-    yield from _library(attempts)
+    yield from _library(attempts, settings.llm.gpu_layers)
     if failure is not None:
         yield broken("model run", failure)
     elif verdict is None:
@@ -74,7 +74,7 @@ def _model(settings: Settings) -> Iterator[Finding]:
         yield from _speed(attempts[-1])
 
 
-def _library(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+def _library(attempts: Sequence[Attempt], gpu_layers: int) -> Iterator[Finding]:
     facts: dict[str, Any] = {}
     for attempt in attempts:
         facts |= attempt.facts
@@ -84,13 +84,24 @@ def _library(attempts: Sequence[Attempt]) -> Iterator[Finding]:
         detail = f"{used or 'none loaded'}; also possible here: {others or 'none'}" if built else "one, linked in"
         yield Finding("CPU backend", "ok", detail, facts={"variant": used, "possible": built})
     if "gpu" in facts:
-        told = (
-            "used: all layers of the model go there" if facts["gpu"] else "not used: llama.cpp was built for processors"
+        can, there = bool(facts["gpu"]), facts.get("gpu_layers")
+        yield Finding(
+            "GPU", "ok", _gpu(can, gpu_layers, there), facts={"offload": can, "wanted": gpu_layers, "layers": there}
         )
-        yield Finding("GPU", "ok", told, facts={"offload": bool(facts["gpu"])})
     if "system" in facts:
         system = " ".join(str(facts["system"]).split()).strip("| ")
         yield Finding("library build flags", "ok", system, facts={"system_info": system})
+
+
+def _gpu(can: bool, wanted: int, used: int | None) -> str:
+    """What the library can do with a GPU, and what became of the layers that are `wanted` there."""
+    if not can:
+        return "not used: llama.cpp was built for processors"
+    if not wanted:
+        return "not used: llama.cpp can use one, and llm.gpu_layers is 0"
+    if not used:
+        return "not used: llama.cpp can use one, but the model could not be run there; the processor runs it"
+    return "used: all layers of the model go there" if used < 0 else f"used: {used} layers of the model go there"
 
 
 def _speed(attempt: Attempt) -> Iterator[Finding]:

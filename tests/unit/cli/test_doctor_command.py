@@ -100,3 +100,48 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
         {"part": "second", "state": "missing", "detail": "not there", "advice": "", "facts": {"of": 3}},
     ]
     assert "first" not in doctor(capsys)  # not without --deep
+
+
+@pytest.mark.parametrize(
+    ("can", "wanted", "used", "told"),
+    [
+        (False, -1, 0, "not used: llama.cpp was built for processors"),
+        (False, 20, 0, "not used: llama.cpp was built for processors"),
+        (True, -1, -1, "used: all layers of the model go there"),
+        (True, 20, 20, "used: 20 layers of the model go there"),
+        (True, 0, 0, "not used: llama.cpp can use one, and llm.gpu_layers is 0"),
+        (True, 20, 0, "not used: llama.cpp can use one, but the model could not be run there; the processor runs it"),
+        (
+            True,
+            -1,
+            None,
+            "not used: llama.cpp can use one, but the model could not be run there; the processor runs it",
+        ),
+    ],
+)
+def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    own_home: Path,
+    can: bool,
+    wanted: int,
+    used: int | None,
+    told: str,
+) -> None:
+    """The whole command; the trial's child is a stand-in that found this out."""
+    from atomr_local.backbone.llama.probe import runner
+    from atomr_local.backbone.llama.probe.verdict import Attempt
+    from atomr_local.catalog import find
+
+    model = lora_adapter(own_home / "m.gguf", {})
+    monkeypatch.setattr(find, "find_model", lambda _: model)
+    monkeypatch.setattr(find, "find_adapter", lambda *_: None)
+    facts = {"gpu": can, "system": "CPU : AVX = 1 | ", **({} if used is None else {"gpu_layers": used})}
+    monkeypatch.setattr(runner, "run_probe", lambda task, way, measure: Attempt(way, "ok", "text", facts=dict(facts)))
+    (own_home / "config.toml").write_text(f"llm.gpu_layers = {wanted}\n")
+    with pytest.raises(SystemExit):
+        main(["doctor", "--deep", "--json"])
+    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    assert (found["GPU"]["state"], found["GPU"]["detail"]) == ("ok", told)
+    assert found["GPU"]["facts"] == {"offload": can, "wanted": wanted, "layers": used}
+    assert found["library build flags"]["detail"] == "CPU : AVX = 1"

@@ -68,7 +68,10 @@ def _run(task: dict[str, Any]) -> None:
     task_adapters = {name: Path(file) for name, file in task["task_adapters"].items()}
     check_adapters((adapter, *task_adapters.values()), header)
     cache = Path(task["cache"]) if task["cache"] else None
-    weights, applied = weights_to_run(header, adapter, task["storage"], cache, lambda text: _report(note=text))
+    gpu_layers = int(task["gpu_layers"])
+    weights, applied = weights_to_run(
+        header, adapter, task["storage"], cache, lambda text: _report(note=text), gpu_layers
+    )
     _report(stage="model", prepared=weights != header.path)
     begun = time.monotonic()
     engine = Engine(
@@ -80,8 +83,9 @@ def _run(task: dict[str, Any]) -> None:
         sequences=2,
         extra_buffers=task["extra_buffers"],
         task_adapters=task_adapters,
+        gpu_layers=gpu_layers,
     )
-    _report(stage="text", loaded=time.monotonic() - begun)
+    _report(stage="text", loaded=time.monotonic() - begun, gpu_layers=engine.gpu_layers)
     numbers = _generate(engine)
     if task["measure"]:
         _report(stage="speed")

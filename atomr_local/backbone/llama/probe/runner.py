@@ -125,6 +125,8 @@ def probe(task: ProbeTask, *, run: Run) -> ProbeVerdict | None:
             return None
         if not failed:
             ways.extend(_with_simpler_backends(task, attempt.facts))
+        if way.gpu_layers and attempt.facts.get("gpu"):  # the GPU, its driver or its memory, more often than not
+            ways = deque(replace(one, gpu_layers=0) for one in (way, *ways))
         failed.append(attempt)
         if sum(one.ended == HANG for one in failed) == _MOST_HANGS:
             break
@@ -146,7 +148,7 @@ def _with_simpler_backends(task: ProbeTask, facts: Mapping[str, Any]) -> list[Wa
     simpler = names[names.index(chosen) + 1 :] if chosen in names else names
     ways = [replace(task.wanted, cpu_variant=name) for name in _COMMON_BACKENDS if name in simpler]
     if simpler:
-        ways.append(Way(extra_buffers=False, prepared=False, cpu_variant=simpler[-1]))
+        ways.append(replace(task.wanted, extra_buffers=False, prepared=False, cpu_variant=simpler[-1]))
     return ways
 
 
@@ -154,7 +156,9 @@ def _same_end(last: Attempt, way: Way) -> bool:
     """Whether this way would fail as the last attempt did, for they differ only in what comes later."""
     if way.cpu_variant != last.way.cpu_variant:
         return False
-    return last.stage == "library" or (last.stage == "weights" and way.prepared)
+    if last.stage == "weights":
+        return way.prepared and way.gpu_layers == last.way.gpu_layers
+    return last.stage == "library"
 
 
 def failure(task: ProbeTask, failed: Sequence[Attempt]) -> ModelError:
@@ -211,6 +215,7 @@ def run_probe(
         "storage": task.storage if way.prepared else None, "cache": str(task.cache), "measure": measure,
         "threads": task.threads, "batch_threads": task.batch_threads, "extra_buffers": way.extra_buffers,
         "cpu_variant": way.cpu_variant, "task_adapters": {name: str(file) for name, file in task.task_adapters},
+        "gpu_layers": way.gpu_layers,
     }  # fmt: skip
     try:
         process = subprocess.Popen(

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from atomr_local.backbone.llama.cpu_variants import AUTO
+from atomr_local.backbone.llama.library import ALL_LAYERS
 from atomr_local.backbone.llama.probe.processor import read_processor
 from atomr_local.backbone.llama.weights import Storage, fingerprint
 from atomr_local.input_files import read_regular
@@ -46,14 +47,17 @@ class Way:
         extra_buffers: see :class:`atomr_local.backbone.llama.engine.Engine`.
         prepared: whether prepared weights are used where they can be had (see `weights.py`).
         cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`).
+        gpu_layers: layers wanted on the GPU; -1: all.
     """
 
     extra_buffers: bool = True
     prepared: bool = True
     cpu_variant: str = AUTO
+    gpu_layers: int = ALL_LAYERS
 
     def __str__(self) -> str:
-        told = [] if self.cpu_variant == AUTO else [f"with the CPU backend {self.cpu_variant}"]
+        told = [] if self.gpu_layers else ["on the processor alone"]
+        told += [] if self.cpu_variant == AUTO else [f"with the CPU backend {self.cpu_variant}"]
         told += [] if self.extra_buffers else ["without extra buffer types"]
         told += [] if self.prepared else ["without prepared weights"]
         return ", ".join(told) or "as it is"
@@ -69,6 +73,7 @@ class ProbeTask:
         threads, batch_threads: 0 chooses.
         cpu_variant: the CPU backend that the settings name, or "auto".
         task_adapters: adapters for one task each, with its name.
+        gpu_layers: layers wanted on the GPU, as the settings say; -1: all.
     """
 
     model: Path
@@ -79,11 +84,12 @@ class ProbeTask:
     batch_threads: int = 0
     cpu_variant: str = AUTO
     task_adapters: tuple[tuple[str, Path], ...] = ()
+    gpu_layers: int = ALL_LAYERS
 
     @property
     def wanted(self) -> Way:
         """The way that the settings ask for."""
-        return Way(prepared=self.storage is not None, cpu_variant=self.cpu_variant)
+        return Way(prepared=self.storage is not None, cpu_variant=self.cpu_variant, gpu_layers=self.gpu_layers)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,8 @@ class Attempt:
         stage: how far it came: library, weights, model, text, speed; empty: nowhere.
         said: what llama.cpp printed last, on one line.
         facts: what the child found out: "variant" and "variants", the CPU backend and all that this processor can
-            run, the best first; "gpu", whether the library can use one; "system", "loaded", "prepared", "speed".
+            run, the best first; "gpu", whether the library can use one; "gpu_layers", those that went there; "system",
+            "loaded", "prepared", "speed".
     """
 
     way: Way
@@ -155,7 +162,7 @@ def verdict_file(task: ProbeTask) -> Path | None:
     processor = read_processor()
     told = (
         SCHEMA, sys.version, processor.machine, processor.model, *sorted(processor.flags), str(task.storage),
-        str(task.threads), str(task.batch_threads), task.cpu_variant,
+        str(task.threads), str(task.batch_threads), task.cpu_variant, str(task.gpu_layers),
     )  # fmt: skip
     try:
         name = fingerprint(*told, files=(*files, task.model, task.adapter, *(file for _, file in task.task_adapters)))

@@ -468,6 +468,8 @@ def test_what_is_worth_preparing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [worth_preparing(half, None, storage) for storage in ("F16", "Q8_0")] == [False, True]
     monkeypatch.setattr(preparation.library(), "llama_supports_gpu_offload", lambda: True)
     assert not worth_preparing(model, adapter)
+    assert not worth_preparing(model, adapter, gpu_layers=3)
+    assert worth_preparing(model, adapter, gpu_layers=0)
 
 
 def test_a_processor_that_converts_f16_stores_it_and_others_q8_0(monkeypatch: pytest.MonkeyPatch) -> None:

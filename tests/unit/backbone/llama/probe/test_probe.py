@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,41 @@ def test_then_simpler_cpu_backends(task: ProbeTask) -> None:
     assert children.ways[3] == Way(cpu_variant="haswell")  # fast again: it is the backend that failed
 
 
+def with_gpu(dies: Callable[[Way], str], stage: str = "text") -> Children:
+    children = Children(dies, stage=stage)
+    children.facts["gpu"] = True
+    return children
+
+
+@pytest.mark.parametrize("layers", [-1, 12])
+def test_a_crash_on_the_gpu_is_tried_on_the_processor_next_and_said(layers: int, task: ProbeTask) -> None:
+    task = replace(task, gpu_layers=layers)
+    children, said = with_gpu(lambda way: "SIGABRT" if way.gpu_layers else ""), list[str]()
+    for _ in range(2):
+        assert working_way(task, run=children, notify=said.append) == Way(gpu_layers=0)
+    assert children.ways == [Way(gpu_layers=layers), Way(gpu_layers=0)]
+    assert len(said) == 1
+    assert "on the processor alone" in said[0]
+
+
+def test_on_the_processor_it_goes_on_with_simpler_ways(task: ProbeTask) -> None:
+    children = with_gpu(lambda way: "SIGSEGV" if way.gpu_layers or way.extra_buffers else "", stage="model")
+    assert working_way(task, run=children) == Way(extra_buffers=False, gpu_layers=0)
+    assert [way.gpu_layers for way in children.ways] == [-1, 0, 0]
+
+
+def test_without_a_gpu_nothing_is_tried_twice(task: ProbeTask) -> None:
+    children = Children(lambda _: "SIGSEGV")
+    with pytest.raises(ModelError):
+        working_way(task, run=children)
+    assert len(children.ways) == 3
+
+
+def test_the_child_is_told_the_layers(task: ProbeTask, child: Callable[[str], None]) -> None:
+    child("tell(task=task)\ntell(done=True)")
+    assert run_probe(task, Way(gpu_layers=7)).facts["task"]["gpu_layers"] == 7
+
+
 def test_weights_that_cannot_be_prepared_are_not_tried_twice(task: ProbeTask) -> None:
     children = Children(lambda way: "SIGSEGV" if way.prepared else "", stage="weights")
     assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False)
@@ -245,13 +281,14 @@ def test_what_loading_will_tell_is_left_to_it(ended: str, task: ProbeTask) -> No
         assert len(children.ways) == count
 
 
-@pytest.mark.parametrize("change", ["library", "model", "adapter", "processor", "storage", "variant", "threads"])
+@pytest.mark.parametrize("change", ["library", "model", "adapter", "processor", "storage", "variant", "threads", "gpu"])
 def test_what_the_verdict_rests_on(change: str, task: ProbeTask, monkeypatch: pytest.MonkeyPatch) -> None:
     other = {
         "adapter": {"adapter": task.model.with_name("libllama.so")},
         "storage": {"storage": "Q4_0"},
         "variant": {"cpu_variant": "haswell"},
         "threads": {"threads": 3},
+        "gpu": {"gpu_layers": 3},
     }.get(change, {})
     working_way(task, run=Children(lambda _: ""))
     if change in ("library", "model"):
