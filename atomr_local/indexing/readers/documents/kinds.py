@@ -19,9 +19,9 @@ MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
 _PROSE = frozenset({"", ".txt", ".text", ".rst", ".org", ".log"})
 _HTML = re.compile(
-    rb"(?i)(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.S
+    rb"(?i)(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html[\s>])", re.S
 )
-_MBOX = re.compile(rb"From \S+.*\d{4}\r?\n(?:>?[\w-]+:|>?From )")
+_MBOX = re.compile(rb"From (?=\S)[^\n]*\d{4}\r?\n(?:>?[\w-]++:|>?From )")
 _MAIL_FIELD = re.compile(rb"(?m)^(?:From|To|Subject|Date|Message-ID|Received|MIME-Version|Return-Path):", re.I)
 _MAIL = re.compile(rb"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n|[!-9;-~]+:[^\n]*\n)+\r?\n")
 _NOTEBOOK = re.compile(rb'"cells"\s*:\s*\[|"nbformat"\s*:')
