@@ -27,7 +27,7 @@ GRAPH_FORMATS: tuple[GraphFormat, ...] = get_args(GraphFormat)
 _TURTLE = re.compile(rb"\s*(?:@prefix\s|@base\s|(?i:prefix)\s+[\w.-]*:\s*<|(?i:base)\s+<)")
 # Possessive: a line may be megabytes long, and each part of it has one end.
 _NT_LINE = re.compile(
-    rb'\s*+(?:<[^>]*+>|_:[^\s<]++)\s*+<[^>]*+>\s*+'
+    rb"\s*+(?:<[^>]*+>|_:[^\s<]++)\s*+<[^>]*+>\s*+"
     rb'(?:<[^>]*+>|_:[^\s<]+|"(?:[^"\\]|\\.)*+"(?:@[\w-]++|\^\^<[^>]*+>)?+)\s*+\.\s*+(?:#.*)?$',
     re.DOTALL,
 )

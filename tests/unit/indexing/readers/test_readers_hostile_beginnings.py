@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from io import BytesIO
 from pathlib import Path
@@ -42,10 +43,8 @@ def test_a_line_that_begins_like_a_mailbox() -> None:
 @pytest.mark.parametrize("line", [b'<a> <b> "' + b" " * 1_000_000 + b"x", b"_:" + b"<" * 1_000_000 + b"x"])
 def test_a_long_line_that_begins_like_a_fact(line: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_bytes(line)
-    try:
+    with contextlib.suppress(InputError):
         assert detect_graph_format(tmp_path / "a.nt") == "turtle"
-    except InputError:
-        pass
 
 
 @pytest.mark.parametrize("text", ["," * 200_000 + "x", ", ;" * 100_000 + "x", "(" * 200_000, "( ,;" * 50_000])
