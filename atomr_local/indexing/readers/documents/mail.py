@@ -79,7 +79,7 @@ def _messages(stream: BinaryIO) -> Iterator[tuple[bytes, bool]]:
 def _utf8(stream: BinaryIO) -> BinaryIO:
     """The stream in UTF-8, without a byte order mark."""
     peeking = stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
-    return as_utf8(cast(BinaryIO, peeking))[0]
+    return as_utf8(peeking)[0]
 
 
 def _message(data: bytes, *, cut: bool) -> Document:
