@@ -25,7 +25,12 @@ GraphFormat = Literal["auto", FoundGraphFormat]
 GRAPH_FORMATS: tuple[GraphFormat, ...] = get_args(GraphFormat)
 
 _TURTLE = re.compile(rb"\s*(?:@prefix\s|@base\s|(?i:prefix)\s+[\w.-]*:\s*<|(?i:base)\s+<)")
-_NT_LINE = re.compile(rb'\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*(?:<[^>]*>|_:\S+|".*)\s*\.\s*(?:#.*)?$', re.DOTALL)
+# Possessive: a line may be megabytes long, and each part of it has one end.
+_NT_LINE = re.compile(
+    rb"\s*+(?:<[^>]*+>|_:[^\s<]++)\s*+<[^>]*+>\s*+"
+    rb'(?:<[^>]*+>|_:[^\s<]+|"(?:[^"\\]|\\.)*+"(?:@[\w-]++|\^\^<[^>]*+>)?+)\s*+\.\s*+(?:#.*)?$',
+    re.DOTALL,
+)
 _LOOKED_AT = 20
 # Enough of a line to tell an entity of a dump, whose lines can be megabytes long, from a fact.
 _ENTITY = re.compile(

@@ -34,14 +34,18 @@ def encoding_of(head: bytes) -> tuple[str, int]:
     if zeros := _ZEROS.match(head):
         return ("utf-16-le" if zeros["le"] else "utf-16-be"), 0
     if declared := _DECLARATION.match(head.lstrip()[:_LOOKED_AT]):
-        try:
-            name = codecs.lookup(declared[1].decode()).name
-        except LookupError:
-            return "utf-8", 0
-        # UTF-16 that can be read as ASCII is none, whatever is declared.
-        if _TEXT.fullmatch(name) and not name.startswith(("utf-16", "utf-32")):
-            return name, 0
+        return text_encoding(declared[1]) or "utf-8", 0
     return "utf-8", 0
+
+
+def text_encoding(declared: bytes) -> str:
+    """The codec of an encoding that a text in ASCII characters declares; "" if there is none."""
+    try:
+        name = codecs.lookup(declared.decode("ascii", "replace")).name
+    except LookupError:
+        return ""
+    # UTF-16 that can be read as ASCII is none, whatever is declared.
+    return name if _TEXT.fullmatch(name) and not name.startswith(("utf-16", "utf-32")) else ""
 
 
 def as_utf8(stream: BinaryIO) -> tuple[BinaryIO, int]:

@@ -30,8 +30,9 @@ ENTRY_POINTS = "atomr_local.readers"
 HEAD = 1 << 20
 _BLOCK = 1 << 16
 _log = logging.getLogger(__name__)
-_MEDIAWIKI = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<mediawiki[\s>]", re.S)
-_EXTRACTED = re.compile(rb"\s*<doc\s+[a-z_]+=\"")
+# Atomic: a comment ends at its first mark; trying other ends would double the time with each comment.
+_MEDIAWIKI = re.compile(rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<mediawiki[\s>]", re.S)
+_EXTRACTED = re.compile(rb"\s*+<doc\s++[a-z_]++=\"")
 
 
 @dataclass(frozen=True, slots=True)

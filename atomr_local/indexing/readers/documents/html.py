@@ -8,6 +8,7 @@ from typing import BinaryIO
 from atomr_local.indexing.readers.documents.document import Document, Writer, write_table
 from atomr_local.indexing.readers.documents.encoding import decoded
 from atomr_local.indexing.readers.documents.text_file import read_bytes
+from atomr_local.indexing.readers.encodings import encoding_of, text_encoding
 
 _DROPPED = frozenset(
     {"script", "style", "nav", "noscript", "svg", "form", "button", "template", "iframe", "object", "audio", "video"}
@@ -55,12 +56,11 @@ def write_html(writer: Writer, source: bytes | str) -> None:
 
 def _decoded(source: bytes) -> str:
     """By the encoding that the page declares, unless a byte order mark says another."""
-    declared = _CHARSET.search(source[:_HEAD])
-    if declared and not source.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        try:
-            return source.decode((declared[1] or declared[2]).decode(), "replace")
-        except LookupError:
-            pass
+    name, mark = encoding_of(source[:_HEAD])
+    declared = _CHARSET.search(source[:_HEAD]) if not mark and not name.startswith(("utf-16", "utf-32")) else None
+    if declared and (name := text_encoding(declared[1] or declared[2])):
+        # Pages that say Latin-1 have the quotation marks of Windows, and browsers read them so.
+        return source.decode("cp1252" if name in {"iso8859-1", "ascii"} else name, "replace")
     return decoded(source)
 
 

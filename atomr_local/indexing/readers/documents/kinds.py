@@ -11,6 +11,8 @@ from typing import BinaryIO
 from atomr_local.file_kinds import kind_of
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.encoding import is_text
+from atomr_local.indexing.readers.documents.html_detection import is_fragment, is_page
+from atomr_local.indexing.readers.encodings import head_as_utf8
 from atomr_local.input_files import open_regular
 
 HEAD = 1 << 16
@@ -18,10 +20,9 @@ _DATA_HEAD = 1024
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
 _PROSE = frozenset({"", ".txt", ".text", ".rst", ".org", ".log"})
-_HTML = re.compile(
-    rb"(?i)(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.S
-)
-_MBOX = re.compile(rb"From \S+.*\d{4}\r?\n(?:>?[\w-]+:|>?From )")
+# The line before each message of a mailbox, and how a line of its header begins.
+MBOX_FROM = re.compile(rb"From (?=\S)[^\n]{1,500}?\d{4}(?: [-+]\d{4})?(?: remote from [^\n]{1,100})?[ \t]*+\r?\n")
+MBOX_HEADER = re.compile(rb">?[!-9;-~]++:|>?From ")
 _MAIL_FIELD = re.compile(rb"(?m)^(?:From|To|Subject|Date|Message-ID|Received|MIME-Version|Return-Path):", re.I)
 _MAIL = re.compile(rb"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n|[!-9;-~]+:[^\n]*\n)+\r?\n")
 _NOTEBOOK = re.compile(rb'"cells"\s*:\s*\[|"nbformat"\s*:')
@@ -48,7 +49,8 @@ def _is_document(path: Path) -> bool:
     try:
         with open_regular(path) as stream:
             kind = document_kind(stream, path.name)
-            data = stream.read(_DATA_HEAD).lstrip()[:1] in (b"{", b"[", b"<")  # JSON lines and XML under any name
+            # JSON lines and XML under any name.
+            data = head_as_utf8(stream.read(_DATA_HEAD)).lstrip()[:1] in (b"{", b"[", b"<")
     except (OSError, UnreadableError):
         return False
     return kind in _TOLD_BY_CONTENT or (kind == "text" and not data and path.suffix.casefold() in _PROSE - {"", ".log"})
@@ -82,17 +84,19 @@ def document_kind(stream: BinaryIO, name: str) -> str:
         raise UnreadableError(f"it is {known.name}" if not known.packed else f"it is {known.name}; unpack it first")
     if not is_text(head):
         raise UnreadableError("it is neither text nor of a kind that is read")
-    return _kind_of_text(head, PurePosixPath(name.casefold()).suffix)
+    return _kind_of_text(head_as_utf8(head), PurePosixPath(name.casefold()).suffix)
 
 
 def _kind_of_text(head: bytes, suffix: str) -> str:
+    """The kind of a text that begins so, in UTF-8."""
     marked = (
-        ("html", _HTML.match(head)),
-        ("mbox", _MBOX.match(head)),
+        ("html", is_page(head)),
+        ("mbox", (line := MBOX_FROM.match(head)) and MBOX_HEADER.match(head, line.end())),
         ("mail", _MAIL.match(head) and len(set(_MAIL_FIELD.findall(head[: 1 << 14]))) >= 2),
         ("notebook", suffix == ".ipynb" and _NOTEBOOK.search(head)),
         ("markdown", suffix in MARKDOWN or (not suffix and head.startswith((b"---\n", b"---\r\n")))),
         ("csv", suffix in _TABLES),
+        ("html", is_fragment(head, suffix)),
         ("text", suffix in _PROSE),
     )
     return next((kind for kind, found in marked if found), "code")

@@ -2,40 +2,92 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
 from atomr_local.indexing.readers.documents.html import write_html
-from atomr_local.indexing.readers.documents.text_file import joined_lines, read_bytes
+from atomr_local.indexing.readers.documents.kinds import MBOX_FROM, MBOX_HEADER
+from atomr_local.indexing.readers.documents.text_file import joined_lines
+from atomr_local.indexing.readers.encodings import as_utf8
 
-_FROM = re.compile(rb"(?m)^From \S+.*\d{4}\r?\n")
-_QUOTED = re.compile(rb"(?m)^>(>*From )")
+MOST_MESSAGE = 32 << 20  # bytes of a message; attachments stand behind the text
+MOST_MAILBOX = 128 << 20  # characters of all messages
+_LONGEST_LINE = 1 << 20
+_QUOTED = re.compile(rb"^>(>*From )")
 _MOST_PARTS = 200
 _FIELDS = ("From", "To", "Cc", "Date")
 
 
 def parse_mail(stream: BinaryIO) -> Document:
-    return _message(read_bytes(stream))
+    data = _utf8(stream).read(MOST_MESSAGE + 1)
+    return _message(data[:MOST_MESSAGE], cut=len(data) > MOST_MESSAGE)
 
 
 def parse_mbox(stream: BinaryIO) -> Iterator[Document]:
-    """Its messages, one document each."""
-    data = read_bytes(stream)
-    matches = [match for match in _FROM.finditer(data) if match.start() == 0 or data[match.start() - 2] == 10]
-    begins = [match.end() for match in matches]
-    ends = [*(match.start() for match in matches[1:]), len(data)]
-    for begin, end in zip(begins, ends, strict=True):
-        yield _message(_QUOTED.sub(rb"\1", data[begin:end]))
+    """Its messages, one document each; no more than one is held."""
+    size = 0
+    for data, cut in _messages(_utf8(stream)):
+        document = _message(data, cut=cut)
+        size += len(document.text)
+        if size > MOST_MAILBOX:
+            document.notes.append(
+                f"the messages after this one were not read: together they have more than {MOST_MAILBOX >> 20} million "
+                "characters of text"
+            )
+        yield document
+        if size > MOST_MAILBOX:
+            return
 
 
-def _message(data: bytes) -> Document:
+def _messages(stream: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """The messages of a mailbox, and of each whether it was longer than what is kept of it.
+
+    One begins at a line "From … 2024" at the beginning or behind an empty line, where a header follows.
+    """
+    lines: list[bytes] = []
+    size = 0
+    before = held = b""  # `held`: a line that begins a message if the next one is of a header
+    for line in iter(lambda: stream.readline(_LONGEST_LINE), b""):
+        if held:
+            if MBOX_HEADER.match(line):
+                if lines:
+                    yield b"".join(lines), size > MOST_MESSAGE
+                lines, size = [], 0
+            else:
+                lines.append(held)
+            held = b""
+        if (not before or not before.strip(b"\r\n")) and MBOX_FROM.fullmatch(line):
+            held = line
+        else:
+            size += len(line)
+            if size <= MOST_MESSAGE:
+                lines.append(_QUOTED.sub(rb"\1", line) if before.endswith(b"\n") else line)
+        before = line
+    if held:
+        lines.append(held)
+    if lines:
+        yield b"".join(lines), size > MOST_MESSAGE
+
+
+def _utf8(stream: BinaryIO) -> BinaryIO:
+    """The stream in UTF-8, without a byte order mark."""
+    peeking = stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
+    return as_utf8(peeking)[0]
+
+
+def _message(data: bytes, *, cut: bool) -> Document:
     writer = Writer()
+    if cut:
+        writer.document.notes.append(
+            f"it is longer than {MOST_MESSAGE >> 20} MiB: what stands behind that was not read"
+        )
     message = BytesParser(policy=policy.default).parsebytes(data)
     assert isinstance(message, EmailMessage)
     writer.document.title = _field(message, "Subject")

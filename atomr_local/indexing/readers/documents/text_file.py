@@ -22,9 +22,7 @@ def read_bytes(stream: BinaryIO) -> bytes:
     """
     data = stream.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise UnreadableError(
-            f"it is text of more than {MOST_BYTES >> 20} MiB: split it, or build an index of it alone"
-        )
+        raise UnreadableError(f"it is text of more than {MOST_BYTES >> 20} MiB: split it into smaller files")
     return data
 
 

@@ -23,7 +23,8 @@ _HEAD = re.compile(
 )
 # How a value begins that goes over several lines: nothing is on its first line but what opens it, and one key at most.
 _INDENTED = re.compile(rb'(?:\[\s*)?\{\s*(?:"[^"\\]{1,40}"\s*:\s*(?:\{|\[|"[^"\\]{0,200}",?|\d{1,20},?)?\s*)?')
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# Of a string that does not end on its line, the rest of the line.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
 _MOST_BYTES = 64 << 20  # of one value over several lines
 
 

@@ -38,7 +38,7 @@ _SMALL = [
     (re.compile(r"(?<=\w)[ ,;:]+\)"), ")"),
     (re.compile(r" ?\( *\)"), ""),
     (re.compile(r" (?=[,.](?:\s|$))"), ""),
-    (re.compile(r"([,;]) ?[,;](?: ?[,;])*(?= |$)", re.M), r"\1"),
+    (re.compile(r"(?<![,;])(?<![,;] )([,;])(?: ?[,;])+(?= |$)", re.M), r"\1"),
     (re.compile(r"^[^\w\n]+$", re.M), ""),
     (re.compile(r" {2,}"), " "),
     (re.compile(r"\n{3,}"), "\n\n"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import mailbox
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from atomr_local.indexing.readers.documents import mail as mail_reader
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import are_documents, document_kind
 from atomr_local.indexing.readers.documents.parsing import parse
@@ -349,3 +351,96 @@ def test_files_of_articles_are_no_documents(tmp_path: Path) -> None:
     assert not are_documents([corpus, note])
     assert are_documents([note])
     assert are_documents([tmp_path, corpus])
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.html", "<h1>Bees</h1>\n<p>Bees make <em>honey</em>.</p>"),
+        ("a.txt", '<h1 id="bees">Bees</h1>\n<p>Bees make honey.</p>'),  # pandoc without -s
+        ("a", "<head><meta name=x content=y></head><p>Bees make honey."),
+        ("a.dat", "<!-- saved -->\n<P>Bees make<BR>\nhoney.<P>They sting."),
+        ("a.htm", "Bees make <b>honey</b>."),
+        ("a.xml", '<?xml version="1.0"?>\n<div xmlns="http://www.w3.org/1999/xhtml"><p>Bees make honey.</p></div>'),
+    ],
+)
+def test_fragments_of_html_are_told_by_their_content(name: str, source: str) -> None:
+    assert document_kind(BytesIO(source.encode()), name) == "html"
+    assert "<" not in read(source, name).text
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "kind"),
+    [
+        ("a.xml", "<article><title>x</title><para>y</para><para>z</para></article>", "code"),
+        ("a.xml", '<article xmlns="http://docbook.org/ns/docbook"><title>x</title></article>', "code"),
+        ("a.vue", "<template><p>x</p></template>", "code"),
+        ("a.php", "<p><?php echo 1 ?></p>", "code"),
+        ("README", '<p align="center"><img src="a.png"></p>\n\n# Title\n\nWords.', "text"),
+        ("a.md", "<h1>Title</h1>\n\nWords.", "markdown"),
+        ("a.txt", "<ann> hello\n<bo> hi there", "text"),
+        ("a.txt", "<p> is a tag of HTML.", "text"),
+        ("a.svg", '<svg xmlns="http://www.w3.org/2000/svg"><title>x</title></svg>', "code"),
+        ("a.html", "no tags at all", "code"),
+    ],
+)
+def test_what_only_looks_like_html_is_none(name: str, source: str, kind: str) -> None:
+    assert document_kind(BytesIO(source.encode()), name) == kind
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
+@pytest.mark.parametrize("head", ["<!DOCTYPE html>", "<h1>Łódź</h1>", '<html><meta charset="utf-16">'])
+def test_html_in_any_encoding(head: str, encoding: str) -> None:
+    assert "leży w Polsce" in read(f"{head}<p>Łódź <b>leży</b> w Polsce.".encode(encoding), "a.txt").text
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.txt"])
+def test_a_page_that_says_latin_1_has_quotation_marks_of_windows(name: str) -> None:
+    page = "<html><meta http-equiv=Content-Type content='text/html; charset=iso-8859-1'><p>“Größe”"
+    assert read(page.encode("cp1252"), name).text == "“Größe”"
+
+
+def test_declared_encodings_of_other_texts() -> None:
+    source = '<?xml version="1.0" encoding="iso-8859-2"?>\n<x>Łódź</x>'
+    assert "Łódź" in read(source.encode("iso-8859-2"), "a.xml").text
+    assert "Łódź" in read("#!/usr/bin/python\n# -*- coding: iso-8859-2 -*-\n'Łódź'".encode("iso-8859-2"), "a.py").text
+    assert read("Name;Stadt\nAnn;Köln\n".encode("utf-16-le"), "a.csv").text.count("Köln") == 1
+    assert [document.title for document in parse(BytesIO(codecs.BOM_UTF8 + bytes(message(3))), "a.eml")] == ["Boiler 3"]
+
+
+def mailbox_of(messages: list[bytes]) -> bytes:
+    return b"".join(b"From ann@example.org Mon Feb  5 10:00:00 2024\n" + one + b"\n" for one in messages)
+
+
+def test_a_mailbox_with_lines_as_windows_ends_them() -> None:
+    data = mailbox_of([bytes(message(number)) for number in range(3)]).replace(b"\n", b"\r\n")
+    found = list(parse(BytesIO(data), "box"))
+    assert [document.title for document in found] == ["Boiler 0", "Boiler 1", "Boiler 2"]
+    assert all("From here on it works." in document.text for document in found)
+
+
+def test_a_line_of_a_message_that_looks_like_the_next_message_is_kept() -> None:
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = "Report", "ann@example.org"
+    mail.set_content(
+        "It is old.\n\nFrom Leeds it came in 1912\nby rail.\n\n>From York too.\n\nFrom Leeds again in 1913\n"
+    )
+    (document,) = parse(BytesIO(mailbox_of([bytes(mail)])), "box")
+    assert "From Leeds it came in 1912 by rail." in document.text
+    assert "From York too." in document.text
+    assert "From Leeds again in 1913" in document.text
+
+
+def test_a_large_mailbox_is_read_message_by_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = message(1)
+    long.add_attachment(bytes(30_000), maintype="application", subtype="zip", filename="a.zip")
+    monkeypatch.setattr(mail_reader, "MOST_MESSAGE", 20_000)
+    found = list(parse(BytesIO(mailbox_of([bytes(long), bytes(message(2))])), "box"))
+    assert [document.title for document in found] == ["Boiler 1", "Boiler 2"]
+    assert "repaired on day 1" in found[0].text
+    assert any("was not read" in note for note in found[0].notes)
+    assert found[1].notes == []
+    monkeypatch.setattr(mail_reader, "MOST_MAILBOX", 150)
+    found = list(parse(BytesIO(mailbox_of([bytes(message(number)) for number in range(9)])), "box"))
+    assert len(found) == 2
+    assert "messages after this one were not read" in found[-1].notes[0]
