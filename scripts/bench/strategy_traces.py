@@ -3,9 +3,11 @@
 
     scripts/bench/strategy_traces.py [--strategies atomr rag …] [--questions 5]
 
-Checked of every answer: it ends within the limits; its trace replays, exports and is the same when it is opened from a
-file; every citation exists; every SPARQL query in it runs again with the same rows; and asked again with two calls side
-by side, it is the same trace. Prints a table as Markdown, and what does not hold. Exits with 1 if anything does not.
+Checked of every answer: it ends within the limits, of calls and of its own rounds, hops or steps; its trace replays,
+exports and is the same when it is opened from a file; every citation exists, and its passage stands in the index with
+this text; every SPARQL query in it runs again with the same rows; and asked again with two calls side by side, it is the
+same trace, with the same confidences, scores and notes. Prints a table as Markdown, and what does not hold. Exits with 1
+if anything does not.
 The end-to-end test of the strategies uses the same checks on two questions each.
 """
 
@@ -30,7 +32,8 @@ from atomr_local.history.files.trace_import import read_traces
 from atomr_local.reasoning.asking.asking import CALLS_TO_CONCLUDE
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
-from atomr_local.strategies.registry import STRATEGIES
+from atomr_local.sources.protocol import Page
+from atomr_local.strategies.registry import STRATEGIES, find_strategy
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.rendering import same_rows
 
@@ -38,6 +41,17 @@ _LONGEST_EXPORT = 100_000  # characters; more than that is no answer to one ques
 _MOST_ROWS = 1000
 # The worked examples of dsp that are there depend on what was asked before.
 FIXED = {"dsp": {"demonstrations": 0}}
+# What a strategy may do so often: the label of such a step, "" for a use of a tool; and the option that says how often.
+_BOUNDED = {
+    "react": ("round", "rounds"),
+    "searchain": ("round", "rounds"),
+    "detllm": ("hop", "hops"),
+    "dsp": ("hop", "hops"),
+    "ircot": ("sentence", "sentences"),
+    "self-ask": ("follow-up", "follow_ups"),
+    "humaniq": ("", "steps"),
+}
+_PLACES = 9  # of a number that has to be the same in every run
 
 
 @dataclass(frozen=True)
@@ -70,7 +84,9 @@ def checked(alone: Assistant, beside: Assistant, strategy: str, question: str) -
     calls = alone.settings.limits.calls + CALLS_TO_CONCLUDE
     problems = [
         *ended(trace, strategy, calls),
+        *bounds(trace),
         *citations(trace),
+        *passages(trace, alone.lookups.read_page),
         *queries(trace, lambda sparql: alone.query_graph(sparql, limit=_MOST_ROWS)),
         *files(trace),
         *differences(trace, again),
@@ -87,6 +103,40 @@ def ended(trace: Trace, strategy: str, calls: int) -> Iterator[str]:
     if trace.totals.llm_calls > calls:
         yield f"{trace.totals.llm_calls} calls of the model, more than {calls}"
     yield from (f"step {node.id} failed: {node.error['message']}" for node in trace.nodes if node.error)
+
+
+def bounds(trace: Trace) -> Iterator[str]:
+    """Where the method did more than its own option allows."""
+    if trace.strategy not in _BOUNDED:
+        return
+    label, option = _BOUNDED[trace.strategy]
+    if label:
+        taken = sum(node.label.split(" ")[0] == label for node in trace.nodes)
+    else:
+        taken = sum(bool(node.action) for node in trace.nodes)
+    most = getattr(find_strategy(trace.strategy).options(), option)
+    if taken > most:
+        yield f"{taken} {label or 'step'}s, more than {option} = {most}"
+
+
+def passages(trace: Trace, page_of: Callable[[str], Page | None]) -> Iterator[str]:
+    """The passages that the index does not have, or not with this text."""
+    for item in trace.evidence:
+        if "passage" not in item.locator:
+            continue
+        page = page_of(item.title)
+        if page is None:
+            yield f"{item.id} cites the page {item.title!r}, which the index does not have"
+            continue
+        known = {sentence.passage for sentence in page.sentences}
+        if lost := {str(one) for one in (item.locator["passage"], *item.locator.get("passages", ()))} - known:
+            yield f"{item.id} cites a passage that its page does not have: {', '.join(sorted(lost))}"
+        if _bare(item.text) not in _bare(" ".join(sentence.text for sentence in page.sentences)):
+            yield f"{item.id} has a text that its page does not have"
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def citations(trace: Trace) -> Iterator[str]:
@@ -146,7 +196,7 @@ def differences(trace: Trace, again: Trace) -> Iterator[str]:
     if len(trace.nodes) != len(again.nodes):
         yield f"asked again it has {len(again.nodes)} steps, not {len(trace.nodes)}"
         return
-    for name in ("status", "answers"):
+    for name in ("status", "answers", "confidence"):
         if (one := getattr(trace, name)) != (other := getattr(again, name)):
             yield f"asked again its {name} is {other!r}, not {one!r}"
     for node, other_node in zip(told(trace), told(again), strict=True):
@@ -163,10 +213,17 @@ def told(trace: Trace) -> list[dict[str, Any]]:
 
 def _told(node: NodeTrace, texts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     own = ("question", "label", "thought", "action", "observation", "answers", "method", "supported", "corrected_from")
-    names = ("id", "parent", *own)
+    names = ("id", "parent", "dropped", *own)
     evidence = {name: sorted(texts[item] for item in getattr(node, name)) for name in ("evidence", "cited")}
-    candidates = [(one["answer"], one["origin"]) for one in node.candidates]
-    return {name: getattr(node, name) for name in names} | evidence | {"candidates": candidates}
+    candidates = [(one["answer"], one["origin"], _rounded(one["score"])) for one in node.candidates]
+    numbers = {name: _rounded(getattr(node, name)) for name in ("confidence", "plan_confidence")}
+    signals = {name: _rounded(value) for name, value in node.signals.items()}
+    own_texts = {name: getattr(node, name) for name in names}
+    return own_texts | evidence | numbers | {"candidates": candidates, "signals": signals}
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, _PLACES)
 
 
 def table(results: Sequence[Checked]) -> str:

@@ -11,9 +11,8 @@ from strategy_traces import FIXED, checked
 from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
 from atomr_local.settings.schema import load_settings
-from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.registry import STRATEGIES, find_strategy
 
-STRATEGIES = ("cok", "detllm", "dsp", "humaniq", "ircot", "probtree", "react", "roht", "searchain", "self-ask")
 QUESTIONS = ("Where was the director of Metropolis born?", "Who was the father of Marie Curie?")
 
 
@@ -36,7 +35,7 @@ def assistants(starter_home: Path) -> Iterator[dict[int, Assistant]]:
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_strategy_on_the_starter(assistants: dict[int, Assistant], strategy: str, question: str) -> None:
-    """It ends within its limits; its trace replays, exports, reopens, cites what is there, and comes again."""
+    """It ends within its limits; its trace replays, exports, reopens, cites what the index has, and comes again."""
     one = checked(assistants[1], assistants[2], strategy, question)
     assert one.problems == ()
     assert one.trace.totals.llm_calls >= 1

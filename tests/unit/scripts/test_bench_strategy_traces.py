@@ -12,6 +12,7 @@ from support.grown_steps import grown_trace
 from atomr_local.errors import QueryError
 from atomr_local.graph_console import GraphRows
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
+from atomr_local.sources.protocol import Page, Sentence
 
 ROWS = GraphRows(("value",), [("urn:a",), ("urn:b",)], False, 0.1)
 
@@ -53,6 +54,9 @@ def test_citations_that_lead_nowhere_are_told() -> None:
         (lambda trace: setattr(trace.nodes[1], "thought", "Other."), "thought"),
         (lambda trace: trace.nodes[-1].cited.clear(), "cited"),
         (lambda trace: trace.nodes.pop(), "steps"),
+        (lambda trace: setattr(trace.nodes[1], "confidence", 0.123), "confidence"),
+        (lambda trace: trace.nodes[1].dropped.append("a note"), "dropped"),
+        (lambda trace: trace.nodes[1].signals.update(reading=0.123), "signals"),
     ],
 )
 def test_another_trace_of_the_same_question_is_told(change: Callable[[Trace], object], told: str) -> None:
@@ -60,6 +64,37 @@ def test_another_trace_of_the_same_question_is_told(change: Callable[[Trace], ob
     change(again)
     [problem] = traces.differences(grown_trace(), again)
     assert told in problem
+
+
+def test_more_rounds_or_steps_than_the_method_has_are_told() -> None:
+    trace = grown_trace()
+    for number in range(8):
+        trace.nodes.append(copy.deepcopy(trace.nodes[1]))
+        trace.nodes[-1].label, trace.nodes[-1].action = f"round {number}", {"name": "search", "input": "x"}
+    assert "more than rounds = 7" in " ".join(traces.bounds(trace))
+    trace.strategy = "humaniq"
+    assert list(traces.bounds(trace)) == []
+    trace.nodes += trace.nodes[-8:]
+    assert "more than steps = 12" in " ".join(traces.bounds(trace))
+    trace.strategy = "rag"
+    assert list(traces.bounds(trace)) == []
+
+
+def test_passages_that_the_index_does_not_have_are_told() -> None:
+    trace = grown_trace()
+    pages = {"Page": Page("Page", (Sentence("It is told.", "p1", 0, 11), Sentence("So it is.", "p2", 12, 21)))}
+    given = [
+        ("Page", "It is told. So it is.", "p1"),
+        ("Page", "Other.", "p1"),
+        ("Page", "So it is.", "p9"),
+        ("No", "x", "p1"),
+    ]
+    trace.evidence = [
+        EvidenceTrace(f"e{number}", "text", title, text, 1.0, "", {"passage": passage})
+        for number, (title, text, passage) in enumerate(given, 1)
+    ]
+    told = list(traces.passages(trace, pages.get))
+    assert [one.split()[0] for one in told] == ["e2", "e3", "e4"]
 
 
 def test_queries_that_give_other_rows_or_none_are_told() -> None:
