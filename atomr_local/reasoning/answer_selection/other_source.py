@@ -100,9 +100,11 @@ def _only_source(result: Result) -> SourceName | None:
 
 
 def _probability(calibrated: LogisticModel, result: Result) -> float | None:
-    """How probable the step's answer is; None without an answer or without a signal of a reading or of the graph."""
-    measured = {names.READING, names.LINK, names.RELATION} & result.signals.keys()
-    return calibrated.probability(step_signals(result)) if result.values and measured else None
+    """How probable the step's answer is; None without one, and for the title of a page, which nothing was read in."""
+    cited = {item.source for item in result.evidence if item.id in result.cited}
+    if not result.values or (names.READING not in result.signals and cited != {SourceName.GRAPH}):
+        return None
+    return calibrated.probability(step_signals(result))
 
 
 def _noted(result: Result, note: str) -> Result:

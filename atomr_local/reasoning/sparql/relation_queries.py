@@ -65,8 +65,16 @@ class RelationQueries:
             return _noted(replace(found, graph=replace(graph, relation_score=sure)), told)
         if graph.values and (graph.relation_score or 0.0) >= score:
             return _noted(found, told)
-        written = replace(graph, values=answer.values, relation_score=score, decided=True, near=(), type_fit=None)
         evidence = [queried.evidence, *found.evidence]
+        written = replace(
+            graph,
+            evidence=tuple(evidence),
+            values=answer.values,
+            relation_score=score,
+            decided=True,
+            near=(),
+            type_fit=None,
+        )
         return _noted(replace(found, evidence=evidence, graph=written, graph_evidence=(queried.evidence,)), told)
 
     def _offer(self, node_id: int, request: Request, graph: Retrieval) -> Offer:
@@ -79,9 +87,10 @@ class RelationQueries:
 
 
 def _unsure(graph: Retrieval) -> bool:
-    """Whether the graph knows the entity, and has no sure value of the relation."""
+    """Whether the graph knows the entity and not surely the relation. Where it surely knows the relation and has no
+    value of it, there is none: another property would answer another question."""
     known = graph.linked is not None and graph.linked.iri is not None and (graph.link_score or 0.0) >= LINKED
-    return known and not (graph.values and (graph.relation_score or 0.0) >= SURE_RELATION)
+    return known and (graph.relation_score or 0.0) < SURE_RELATION
 
 
 def _noted(found: Gathered, note: str) -> Gathered:
