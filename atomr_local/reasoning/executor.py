@@ -199,6 +199,8 @@ class Executor:
             result = self.operators.direct_rag(node.id, question)
         else:
             result = self.operators.run(node.id, node.call.operator, question, combinations, cap)
+            if self.settings.features.other_source and len(combinations) == 1:
+                result = self.selection.beside_other_source(node, question, combinations[0], result)
         result.dropped.extend(dropped)
         return result
 

@@ -161,6 +161,25 @@ class Operators:
         _note_doubts(question, result, found.problems)
         return result
 
+    def from_source(
+        self, node_id: int, operator: Operator, question: str, arguments: tuple[Value, ...], source: SourceName
+    ) -> Result:
+        """What one source alone has for the operator: the graph's values, or what the model reads in passages."""
+        query = " ".join(value.text for value in arguments)
+        request = Request(question, query, operator, arguments, self.settings.top_k)
+        [found] = self.retriever.gather(node_id, [request], sources=(source,))
+        result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
+        if source == SourceName.GRAPH and not found.values:
+            return result
+        run = self._one(node_id, request, found)
+        if operator is Operator.RELATE:
+            _belong(run, _head(request, found))
+        result.signals.update(match_signals([found]))
+        self._join(result, run)
+        compared(result)
+        _note_doubts(question, result, found.problems)
+        return result
+
     def summary(self, node_id: int, question: str, typed: str = "", *, alone: bool = False) -> Result:
         """The opening of the page about the question's topic; without such a page, an answer read elsewhere.
 
@@ -240,9 +259,12 @@ class Operators:
                 reading = self.reader.checked(node_id, reading)
                 if min(reading.verified, default=1.0) >= _SAID:
                     return reading
-        return self.reader.from_evidence(
+        reading = self.reader.from_evidence(
             node_id, question, evidence, unsure=UNSURE if self.settings.features.beam else 0.0
         )
+        if self.settings.features.vote:
+            reading = self.reader.voted(node_id, question, evidence, reading, whole=False)
+        return reading
 
     def _join(self, result: Result, run: Result) -> None:
         """Add one run's result to those before it."""
@@ -318,6 +340,8 @@ class Operators:
         if not result.evidence:
             return
         reading = self.reader.whole(node_id, question, result.evidence)
+        if self.settings.features.vote:
+            reading = self.reader.voted(node_id, question, result.evidence, reading)
         self._take(node_id, result, reading)
         if result.values:
             result.method = "direct_rag"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
@@ -116,6 +116,7 @@ class Retriever:
 
     Attributes:
         allowed: by node, the only sources that it may use; a node without an entry may use all.
+        asked_again: asks the graph in another way where its answer to a step's only request is not sure.
     """
 
     sources: Mapping[str, KnowledgeSource]
@@ -124,6 +125,7 @@ class Retriever:
     cancellation: Cancellation
     settings: Settings
     allowed: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    asked_again: Callable[[int, Request, Gathered], Gathered] | None = None
 
     def permitted(self, node_id: int) -> tuple[str, ...]:
         """The sources at hand that the node may use."""
@@ -261,7 +263,10 @@ class Retriever:
         graph = self.sources[SourceName.GRAPH]
         if isinstance(graph, SetSource) and self.asks_set(node_id, requests):
             return list(self._set(node_id, graph, requests))
-        return [self._one(node_id, SourceName.GRAPH, request) for request in requests]
+        found = [self._one(node_id, SourceName.GRAPH, request) for request in requests]
+        if self.asked_again is not None and len(requests) == 1:
+            return [self.asked_again(node_id, requests[0], found[0])]
+        return list(found)
 
     def _set(self, node_id: int, graph: SetSource, requests: Sequence[Request]) -> list[Gathered]:
         """One request for all of them."""

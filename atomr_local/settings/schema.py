@@ -164,6 +164,20 @@ class FeatureSettings(_Group):
         description="Where the answer is not sure, ask one question after another as well; keep the more likely "
         "answer. Needs an adapter that has learnt it.",
     )
+    write_queries: bool = Field(
+        False,
+        description="Where the graph knows the entity of a look-up but not surely its relation, let the model choose "
+        "among the entity's properties.",
+    )
+    vote: bool = Field(
+        False,
+        description="Sample an unsure reading a few times; the most frequent answer stands, in a tie the first one.",
+    )
+    other_source: bool = Field(
+        False,
+        description="Look an unsure answer of the graph up in the text as well, and one of the text in the graph; keep "
+        "the surer one.",
+    )
     decline: bool = Field(True, description='Say "not found" if the evidence does not support an answer.')
 
 

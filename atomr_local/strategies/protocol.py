@@ -26,6 +26,7 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.source_access import SourcesAtHand
+from atomr_local.reasoning.sparql.relation_queries import RelationQueries
 from atomr_local.reasoning.sparql.writer import QueryWriter
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import Event, ModelCalled, TextGenerated
@@ -128,6 +129,8 @@ class Toolbox:
         at_hand = SourcesAtHand(sources, recorder, cancellation, allowed)
         self.pages, self.graph, self.facts = page_reader(at_hand), graph_access(at_hand), fact_reader(at_hand)
         self.sparql = QueryWriter(self.graph, self.writer) if self.graph is not None else None
+        if features.write_queries and self.sparql is not None:
+            self.retriever.asked_again = RelationQueries(self.sparql, self.asking)
         self.ranking = ranking or Ranking()
         self.withheld = withheld
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from atomr_local.language.names import base_key
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.signals import worst
 from atomr_local.reasoning.reading.citation_verification import supported
@@ -15,6 +16,11 @@ from atomr_local.tree.nodes import Node, Tree
 # The factor of a step without an answer in the product of confidences.
 UNKNOWN = 0.05
 _MATCH = (names.LINK, names.RELATION)
+
+
+def agree(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether two answers name the same things."""
+    return {base_key(text) for text in one} == {base_key(text) for text in other}
 
 
 def raw_confidence(result: Result) -> float | None:

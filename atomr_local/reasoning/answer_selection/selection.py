@@ -6,26 +6,28 @@ two that agree strengthen each other (RoHT and ProbTree combine the answers of s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 from atomr_local.language.answer_type import expected_type
 from atomr_local.language.literals import parse_date
-from atomr_local.language.names import base_key
 from atomr_local.reasoning.answer_selection.answer_signals import (
+    agree,
     raw_confidence,
     step_signals,
     tree_signals,
     whole_signals,
 )
+from atomr_local.reasoning.answer_selection.other_source import beside_other_source
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reading.answer_formats import VERDICTS
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
+from atomr_local.sources.protocol import Value
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import Node, Tree
 
 # An answer with this probability is not asked for by follow-up questions as well.
 _SETTLED = 0.75
@@ -63,6 +65,12 @@ class AnswerSelection:
         if self.calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
             result.signals = step_signals(result)
             result.confidence = self.calibration.step.probability(result.signals)
+
+    def beside_other_source(self, node: Node, question: str, arguments: tuple[Value, ...], result: Result) -> Result:
+        """A step's answer beside that of the other local source; see :func:`beside_other_source`."""
+        if self.calibration is None:
+            return result
+        return beside_other_source(self.operators, self.calibration.step, node, question, arguments, result)
 
     def final(self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]) -> Result:
         """The answer to the whole question, given the tree's `result`.
@@ -238,11 +246,6 @@ def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping
     else:
         both = _joined(calibration.tree.probability(tree), calibration.of_whole(direct))
     return Compared(both, both, False)
-
-
-def agree(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Whether two answers name the same things."""
-    return {base_key(text) for text in one} == {base_key(text) for text in other}
 
 
 def _opposite(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from atomr_local.backbone.structured_output import Choice, Grammar
 from atomr_local.backbone.templates import in_style, render
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
+from atomr_local.reasoning.candidates import vote
 from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_fit import without_dates
@@ -33,6 +34,8 @@ _THOUGHT_TOKENS = 120
 _QUESTION_TOKENS = 120
 _ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
+# A reading with less confidence is put to the vote, with so many samples.
+_UNSURE_TO_VOTE, _VOTES, _VOTE_TEMPERATURE = 0.8, 4, 0.7
 UNKNOWN = "Unknown"
 NEXT = "next"  # the task, as cards of adapters name it
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
@@ -129,6 +132,38 @@ class Reader:
             return reading if made == draws else replace(reading, dropped=(*reading.dropped, *left))
 
         return run_each(one, range(1, made + 1), self.asking.settings.llm.parallel)
+
+    def voted(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], reading: Reading, *, whole: bool = True
+    ) -> Reading:
+        """The reading, or if it is not sure, the most frequent answer of it and a few samples (self-consistency: Wang
+        et al., 2023). In a tie the first reading stands; Unknown never wins. All votes are made, or none.
+
+        Args:
+            evidence: what was read, best first.
+            whole: the question is a whole one; else a look-up.
+        """
+        if not reading.answers or reading.confidence is None or reading.confidence >= _UNSURE_TO_VOTE:
+            return reading
+        if not self.asking.spares(_VOTES):
+            return replace(reading, dropped=(*reading.dropped, "no vote: the question's model calls are used"))
+        drawn = self.samples(node_id, question, evidence, _VOTES, _VOTE_TEMPERATURE, whole=whole)
+        written = [", ".join(one.answers) for one in (reading, *drawn)]
+        counted = vote(written)
+        told = "; ".join(f"{answer} {count}" for answer, count in counted.counts.items())
+        note = f"{len(written)} readings: {told}"
+        if counted.answer == written[0]:
+            return replace(reading, dropped=(*reading.dropped, note))
+        winner = drawn[written.index(counted.answer) - 1]
+        shown = self._cut_all("answer" if whole else "read", evidence, {"question": question})
+        return replace(
+            winner,
+            null=reading.null,
+            others=tuple(other for other in reading.others if other[0] not in winner.answers),
+            dropped=(*reading.dropped, note),
+            asked=reading.asked,
+            verdict=self._judge(question, shown, winner.answers),
+        )
 
     def checked(self, node_id: int | None, reading: Reading) -> Reading:
         """The reading with its answers verified: the model is asked about each in the next turn of the same

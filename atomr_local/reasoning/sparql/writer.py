@@ -123,6 +123,7 @@ class QueryWriter:
         question: str,
         *,
         values: Sequence[Value] = (),
+        offer: Offer | None = None,
         draws: int = 1,
         temperature: float = 0.0,
     ) -> QueryAnswer:
@@ -130,8 +131,9 @@ class QueryWriter:
 
         Args:
             values: answers of earlier steps.
+            offer: what the query may hold; by default what there is for the question and the values.
         """
-        offer = self.offer(node_id, question, values)
+        offer = self.offer(node_id, question, values) if offer is None else offer
         if offer.empty:
             return QueryAnswer(None, None, NOTHING_OFFERED)
         tried, queried, problem = list[Sketch](), None, NO_SKETCH

@@ -7,7 +7,8 @@ import math
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
 
-from atomr_local.reasoning.answer_selection.selection import agree, likelier
+from atomr_local.reasoning.answer_selection.answer_signals import agree
+from atomr_local.reasoning.answer_selection.selection import likelier
 from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.events import NodeFinished
