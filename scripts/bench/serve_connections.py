@@ -5,8 +5,8 @@
 
 The server runs in a process of its own that may open `--files` files, as a shell usually allows; this process raises
 its own limit to hold all the connections. They send nothing. One client that was there before asks a question before,
-while they are open and after. Prints JSON; exit status 1 if the server opened more files than it may for connections, grew by
-more than 60 MiB, left a question unanswered, or did not take connections again afterwards.
+while they are open and after. Prints JSON. Exits with 1 if the server opened more files than it may for connections,
+grew by more than 60 MiB, left a question unanswered, or did not take connections again afterwards.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@
 
 Checked of every answer: it ends within the limits, of calls and of its own rounds, hops or steps; its trace replays,
 exports and is the same when it is opened from a file; every citation exists, and its passage stands in the index with
-this text; every SPARQL query in it runs again with the same rows; and asked again with two calls side by side, it is the
-same trace, with the same confidences, scores and notes. Prints a table as Markdown, and what does not hold. Exits with 1
-if anything does not.
+this text; every SPARQL query in it runs again with the same rows; and asked again with two calls side by side, it is
+the same trace, with the same confidences, scores and notes. Prints a table as Markdown, and what does not hold. Exits
+with 1 if anything does not.
+
 The end-to-end test of the strategies uses the same checks on two questions each.
 """
 
