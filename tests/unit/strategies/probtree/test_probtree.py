@@ -183,20 +183,6 @@ def test_without_any_way_to_answer_the_options_are_refused() -> None:
         checked_options(find_strategy("probtree"), {"closed_book": False, "open_book": False})
 
 
-def test_on_one_node_open_book_only_it_is_rag() -> None:
-    """Evidence and answer are equal under the same replies, with an adapter that has learnt the closed tasks."""
-    answers = []
-    for name, options in (("probtree", {"k": 2, "closed_book": False}), ("rag", {"top_k": 2})):
-        strategy = find_strategy(name)
-        tools = toolbox(
-            QUESTION, FakeBackbone("York [1]"), text(), style="lean", options=strategy.options(**options)
-        )  # fmt: skip
-        result = strategy.run(QUESTION, parse_compact("0. Where?"), "file", tools)
-        prompts = tools.recorder.trace.totals.llm_calls
-        answers.append((result.values, result.evidence, result.cited, result.confidence, result.signals, prompts))
-    assert answers[0] == answers[1]
-
-
 def test_an_adapter_has_its_closed_tasks_and_its_answers_are_scored() -> None:
     replies = (
         Said("Ann Lee [1]", 0.9),
