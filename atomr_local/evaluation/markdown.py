@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.evaluation.run_directory import write_file
+from atomr_local.evaluation.run_directory import program_text, programs_of, write_file
 from atomr_local.evaluation.stages import Stage
 from atomr_local.sanitize import sanitize_line
 
@@ -208,7 +208,9 @@ def _plan_sections(plans: Mapping[str, Any] | None) -> list[str]:
 
 def _setting_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     run = report["run"]
-    rows = [("questions", _plain(run["questions"])), ("plans", _plain(run["plans"] or "made by the model"))]
+    programs = "; ".join(map(program_text, programs_of(run)))
+    rows = [("program", programs), ("questions", _plain(run["questions"]))]
+    rows.append(("plans", _plain(run["plans"] or "made by the model")))
     made_with = report["made_with"]
     for used in made_with:
         asked = f" ({used['questions']} questions)" if len(made_with) > 1 else ""

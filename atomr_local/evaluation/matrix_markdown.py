@@ -31,7 +31,9 @@ _STAGES = {
 def matrix_markdown(figures: Mapping[str, Any]) -> str:
     """What `matrix_figures` returned."""
     rows, ablations, baselines = figures["rows"], figures["ablations"], figures["baselines"]
-    sections = [f"Model: {sanitize_line('; '.join(figures['model']))}"]
+    programs = figures["programs"]
+    told = [f"{text} ({_runs(count)})" if len(programs) > 1 else text for text, count in programs.items()]
+    sections = [f"Program: {sanitize_line('; '.join(told))}", f"Model: {sanitize_line('; '.join(figures['model']))}"]
     if rows:
         sections += [
             "EM and F1 in %, with 95% bootstrap intervals. Differences are of F1, paired by question over those that "
@@ -134,6 +136,10 @@ def _settings(values: Mapping[str, Any], before: str = "") -> list[str]:
 
 def _value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count != 1 else ''}"
 
 
 def _tests(rows: Iterable[Mapping[str, Any]]) -> str:

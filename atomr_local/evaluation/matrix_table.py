@@ -6,6 +6,7 @@ and arm, and its description the strategy; it counts as whole then.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from atomr_local.evaluation.datasets import Prediction
 from atomr_local.evaluation.diagnosis import diagnose
 from atomr_local.evaluation.matrix import read_cell
 from atomr_local.evaluation.report import Usage, checked_trace, metric_values, question_of_prediction, scored
-from atomr_local.evaluation.run_directory import RUN_FILE, RunDirectory
+from atomr_local.evaluation.run_directory import RUN_FILE, RunDirectory, program_text, programs_of
 from atomr_local.evaluation.stages import Diagnosis, count_stages
 
 SCHEMA = "atomr.eval-table/1"
@@ -54,14 +55,15 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
     """The figures of all runs in the directory that have answered something.
 
     Returns:
-        {"schema", "baselines", "model", "sets": {name: {"note", "questions"}}, "notes": {arm: note}, "rows",
-        "ablations"}. A row has "set", "arm", "strategy", "n", "asked", "whole", "em", "f1", "guess_f1" (each value,
-        low, high, in %), "cost" (means a question), "unknown" (share of questions, in %), "failed" (number),
-        "supported" (share of the "checked" answers, in %; yes, no and what is computed cannot be checked so), "wrong",
-        "stages", and "against": {baseline: None or {"n", "value", "low", "high", "p", "p_holm"}}: of F1, over the
-        questions that both runs answered, p_holm corrected over the pairs of runs that "rows" compare. A pair of two
-        baselines stands in both their rows, and counts once. In "ablations" a strategy
-        stands before its ablations, and "against" is of the strategy itself, corrected over that table.
+        {"schema", "programs", "baselines", "model", "sets": {name: {"note", "questions"}}, "notes": {arm: note},
+        "rows", "ablations"}. "programs" has each version of the program, in words, with the number of runs that name
+        it. A row has "set", "arm", "strategy", "n", "asked", "whole", "em", "f1", "guess_f1" (each value, low, high, in
+        %), "cost" (means a question), "unknown" (share of questions, in %), "failed" (number), "supported" (share of
+        the "checked" answers, in %; yes, no and what is computed cannot be checked so), "wrong", "stages", and
+        "against": {baseline: None or {"n", "value", "low", "high", "p", "p_holm"}}: of F1, over the questions that both
+        runs answered, p_holm corrected over the pairs of runs that "rows" compare. A pair of two baselines stands in both
+        their rows, and counts once. In "ablations" a strategy stands before its ablations, and "against" is of the
+        strategy itself, corrected over that table.
 
     Raises:
         InputError: there is no run, or one is damaged.
@@ -100,6 +102,7 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
         _correct(table)
     return {
         "schema": SCHEMA,
+        "programs": dict(Counter(text for run in runs for text in map(program_text, programs_of(run.description)))),
         "baselines": list(baselines),
         "model": _models(runs),
         "sets": {run.set: {"note": run.notes[0], "questions": run.description["questions"]} for run in runs},

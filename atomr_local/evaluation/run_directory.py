@@ -1,6 +1,7 @@
 """The directory of an evaluation run, which survives being killed.
 
-    run.json            what the run is: written first, compared on every resumption
+    run.json            what the run is: written first, compared on every resumption; names the version of the
+                        program that began it, and each that has answered questions of it
     predictions.jsonl   one line a finished question; a question whose line is here is done
     traces.jsonl        its trace under the same id, written just before the prediction
     report.json, report.md, diagnosis.jsonl   made from the three above, at any time
@@ -15,7 +16,7 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -33,19 +34,23 @@ from atomr_local.settings.old_names import renamed
 from atomr_local.settings.schema import Settings
 from atomr_local.strategies.options import options_of
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system.program_version import running_version
 
 SCHEMA = "atomr.eval-run/1"
 # Groups of settings that decide no answer: how the screen looks, what is kept of questions, how others are reached.
 UNDECIDING = ("ui", "history", "network")
+# In run.json: the version of the program that began the run, and each that has answered questions of it.
+PROGRAMS = "programs"
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 TRACES_FILE = "traces.jsonl"
 _LOCK_FILE = ".lock"
 _RUN_BYTES = 64 << 20
+_SHOWN_COMMIT = 12
 
 
 def describe_run(settings: Settings, questions: Path, plans: Path | None = None) -> dict[str, Any]:
-    """The run's description for run.json: settings, and what questions, plans and indexes hold.
+    """The run's description for run.json: the program's version, settings, what questions, plans and indexes hold.
 
     How many of the questions are asked is left out, so that a run can be extended, and so are settings that decide no
     answer. No secret is in it.
@@ -65,6 +70,7 @@ def describe_run(settings: Settings, questions: Path, plans: Path | None = None)
     names: dict[IndexKind, str] = {"text": settings.text_index, "graph": settings.graph_index}
     return {
         "schema": SCHEMA,
+        PROGRAMS: [running_version().to_dict()],
         "questions": _digest(questions),
         "plans": _digest(plans) if plans else None,
         "indexes": {kind: _index(kind, names[kind]) for kind in KINDS if kind in settings.sources},
@@ -155,15 +161,31 @@ def check_resumable(path: Path, description: Mapping[str, Any]) -> None:
         _check_same(path, RunDirectory(path).description(), described)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunWriter:
-    """Appends finished questions; each is on the disk when :meth:`add` returns. `done`: ids of those before."""
+    """Appends finished questions; each is on the disk when :meth:`add` returns.
 
+    Attributes:
+        done: ids of the questions that were finished before.
+        programs: the versions of the program that the run's description names.
+    """
+
+    directory: Path
     predictions: FileIO
     traces: FileIO
     done: frozenset[str]
+    programs: Sequence[Any]
 
     def add(self, prediction: Mapping[str, Any], trace: Mapping[str, Any]) -> None:
+        """Append a finished question, and tell in run.json which version of the program has answered it.
+
+        Raises:
+            InputError: run.json cannot be written.
+            OSError: the question cannot be written.
+        """
+        if self.programs:
+            _note_programs(self.directory, self.programs)
+            self.programs = ()
         # In this order, so that a kill between the two leaves a question undone rather than without its trace.
         append_line(self.traces, trace)
         append_line(self.predictions, prediction)
@@ -190,7 +212,7 @@ def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
                 (path / PREDICTIONS_FILE).open("ab", buffering=0) as predictions,
                 (path / TRACES_FILE).open("ab", buffering=0) as traces,
             ):
-                yield RunWriter(predictions, traces, done)
+                yield RunWriter(path, predictions, traces, done, described.get(PROGRAMS, ()))
     except OSError as error:
         raise InputError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
 
@@ -247,6 +269,30 @@ def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[
     return frozenset(done)
 
 
+def _note_programs(path: Path, programs: Sequence[Any]) -> None:
+    """Add these versions of the program to run.json, where it does not name them yet."""
+    described = RunDirectory(path).description()
+    known = programs_of(described)
+    if new := [program for program in programs if program not in known]:
+        described[PROGRAMS] = [*known, *new]
+        write_file(path / RUN_FILE, json.dumps(described, ensure_ascii=False, indent=1) + "\n")
+
+
+def programs_of(description: Mapping[str, Any]) -> list[Any]:
+    """The versions of the program that a run's description names; None stands for one that did not name itself."""
+    found = description.get(PROGRAMS)
+    return found if isinstance(found, list) else [None]
+
+
+def program_text(program: Any) -> str:
+    """A version of the program in words: "0.1.0, commit 67f63a5c1d2e"."""
+    if not isinstance(program, Mapping):
+        return "not recorded"
+    commit = str(program.get("commit") or "")
+    changed = " with changes" if program.get("changed") else ""
+    return f"{program.get('version')}" + (f", commit {commit[:_SHOWN_COMMIT]}{changed}" if commit else "")
+
+
 def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     changed = list(differences(_deciding(old), _deciding(new)))
     if changed:
@@ -259,12 +305,16 @@ def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> N
 
 
 def _deciding(description: Mapping[str, Any]) -> dict[str, Any]:
-    """A description without what decides no answer, by today's names; a run begun by an earlier version may have it."""
-    settings = description.get("settings")
+    """A description without what decides no answer, by today's names; a run begun by an earlier version may have it.
+
+    A run may go on with another version of the program, which run.json then names beside the first.
+    """
+    kept = {name: value for name, value in description.items() if name != PROGRAMS}
+    settings = kept.get("settings")
     if not isinstance(settings, Mapping):
-        return dict(description)
+        return kept
     settings = renamed(settings)
-    return {**description, "settings": {name: value for name, value in settings.items() if name not in UNDECIDING}}
+    return {**kept, "settings": {name: value for name, value in settings.items() if name not in UNDECIDING}}
 
 
 def _lines(path: Path) -> Iterator[DatasetRecord]:

@@ -10,7 +10,10 @@ import pytest
 from support.eval_fakes import FakeAssistant, read_lines, write_lines
 from support.places import SHARED
 
+from atomr_local import __version__
 from atomr_local.cli.main import main
+from atomr_local.evaluation import run_directory
+from atomr_local.system.program_version import ProgramVersion
 
 PLAN = '1. Who is Ann? = Search("Ann")\n2. Who is [1]\'s father? = Relate([1], "father")'
 
@@ -111,6 +114,27 @@ def test_the_options_become_settings(
     status, _, err = atomr(capsys, *arguments, "--strategy", "atomr", "--model", "m.gguf")
     assert status == 1
     assert 'settings.strategy was "rag", is now "atomr"' in err
+
+
+def test_version_and_commit_of_the_program_are_in_the_manifest_the_report_and_the_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    out = tmp_path / "runs" / "set" / "rag"
+    commits = iter(("ab" * 20, "cd" * 20))
+    for limit in (1, 2):  # the second run goes on with another commit
+        program = ProgramVersion(__version__, next(commits))
+        monkeypatch.setattr(run_directory, "running_version", lambda program=program: program)
+        arguments = ("run", "--questions", questions, "--out", out, "--strategy", "rag", "--limit", limit)
+        assert atomr(capsys, *arguments)[0] == 0
+        kept = json.loads((out / "run.json").read_text())["programs"]
+        assert kept[-1] == {"version": __version__, "commit": program.commit, "changed": False}
+        assert len(kept) == limit
+    told = f"{__version__}, commit abababababab; {__version__}, commit cdcdcdcdcdcd"
+    assert f"| program | {told} |" in (out / "report.md").read_text()
+    status, table, _ = atomr(capsys, "table", tmp_path / "runs")
+    assert status == 0
+    assert f"Program: {told.replace(';', ' (1 run);')} (1 run)" in table
 
 
 def test_options_of_the_strategy_are_in_the_manifest_with_their_defaults_and_decide_whether_a_run_is_resumed(

@@ -19,7 +19,9 @@ QUESTIONS = [Question(f"q{n}", f"Question {n}?", (f"Gold {n}",)) for n in range(
 RIGHT = [[f"Gold {n}"] for n in range(4)]
 
 
-def make_run(out: Path, strategy: str, answers: list[Any], cell: dict[str, Any] | None = None) -> None:
+def make_run(
+    out: Path, strategy: str, answers: list[Any], cell: dict[str, Any] | None = None, **described: Any
+) -> None:
     given = {}
     for question, answer in zip(QUESTIONS, answers, strict=False):
         trace = make_trace(question.question, answer, strategy=strategy)
@@ -29,7 +31,7 @@ def make_run(out: Path, strategy: str, answers: list[Any], cell: dict[str, Any] 
     description = {
         "questions": {"file": "q.jsonl"},
         "settings": {"strategy": strategy, "model": "m", "adapter": "none"},
-    }
+    } | described
     run(FakeAssistant(given), QUESTIONS[: len(answers)], out, description=description)
     if cell is not None:
         (out / "cell.json").write_text(json.dumps(cell))
@@ -111,6 +113,32 @@ def test_markdown(matrix: Path) -> None:
     assert "| s | a set |" in text
     assert "| atomr-x | no x |" in text
     assert "Rows with “n of m” are incomplete" in text
+
+
+def version(commit: str, changed: bool = False) -> dict[str, Any]:
+    return {"version": "0.1.0", "commit": commit, "changed": changed}
+
+
+def test_version_and_commit_of_the_program(tmp_path: Path) -> None:
+    make_run(tmp_path / "s" / "rag", "rag", RIGHT, programs=[version("ab" * 20)])
+    make_run(tmp_path / "s" / "atomr", "atomr", RIGHT, programs=[version("ab" * 20)])
+    figures = matrix_figures(tmp_path)
+    assert figures["programs"] == {"0.1.0, commit abababababab": 2}
+    assert matrix_markdown(figures).startswith("Program: 0.1.0, commit abababababab\n")
+
+
+def test_runs_of_several_versions_are_told_apart(tmp_path: Path) -> None:
+    """One that went on with another version counts for both; one that names none is of an earlier version."""
+    make_run(tmp_path / "s" / "rag", "rag", RIGHT, programs=[version("ab" * 20), version("cd" * 20, changed=True)])
+    make_run(tmp_path / "s" / "atomr", "atomr", RIGHT, programs=[version("ab" * 20)])
+    make_run(tmp_path / "s" / "cot", "cot", RIGHT)
+    make_run(tmp_path / "s" / "ircot", "ircot", RIGHT, programs=[version("")])
+    text = matrix_markdown(matrix_figures(tmp_path))
+    [told] = [line for line in text.splitlines() if line.startswith("Program: ")]
+    assert set(told.removeprefix("Program: ").split("; ")) == {
+        "0.1.0, commit abababababab (2 runs)", "0.1.0, commit cdcdcdcdcdcd with changes (1 run)",
+        "not recorded (1 run)", "0.1.0 (1 run)",
+    }  # fmt: skip
 
 
 def test_other_baselines(matrix: Path) -> None:

@@ -161,6 +161,36 @@ def test_other_settings_are_refused_by_name(tmp_path: Path, changed: dict[str, A
     assert caught.value.hint
 
 
+FIRST, SECOND = ({"version": "0.1.0", "commit": commit, "changed": False} for commit in ("ab" * 20, "cd" * 20))
+
+
+def programs(out: Path) -> Any:
+    return json.loads((out / "run.json").read_text()).get("programs")
+
+
+def test_every_version_that_answered_is_named_once(tmp_path: Path) -> None:
+    """Another version goes on with a run, and is named from its first answer on."""
+    with pytest.raises(Cancelled):
+        go(tmp_path, ANSWERS | {"Two?": raising(KeyboardInterrupt())}, description=DESCRIPTION | {"programs": [FIRST]})
+    assert programs(tmp_path) == [FIRST]
+    second = DESCRIPTION | {"programs": [SECOND]}
+    with pytest.raises(Cancelled):
+        go(tmp_path, ANSWERS | {"Two?": raising(KeyboardInterrupt())}, description=second)
+    assert programs(tmp_path) == [FIRST], "it has answered nothing"
+    assert go(tmp_path, description=second).asked == ["Two?", "Three?"]
+    assert programs(tmp_path) == [FIRST, SECOND]
+    go(tmp_path, description=DESCRIPTION | {"programs": [FIRST]})
+    assert programs(tmp_path) == [FIRST, SECOND]
+
+
+def test_a_run_of_a_version_that_did_not_name_itself_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(Cancelled):
+        go(tmp_path, ANSWERS | {"Three?": raising(KeyboardInterrupt())})
+    assert programs(tmp_path) is None
+    assert go(tmp_path, description=DESCRIPTION | {"programs": [SECOND]}).asked == ["Three?"]
+    assert programs(tmp_path) == [None, SECOND]
+
+
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "predictions.jsonl").write_text("")
     with pytest.raises(InputError, match=r"no run\.json"):
