@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ SCHEMA = "atomr.questions/1"
 ABOUT_FILE = "make.json"
 QUESTIONS_FILE = "questions.jsonl"
 DROPPED_FILE = "dropped.jsonl"
+WEB_FILE = "web_queries.jsonl"
 _LOCK_FILE = ".lock"
 _ABOUT_BYTES = 16 << 20
 
@@ -51,6 +53,16 @@ class Decisions:
         append_line(self.losses, fields)
         self.dropped[fields["id"]] = Reason(fields["reason"])
 
+    def searched(self, to: str, query: str) -> None:
+        """Keep a query of the web: the host that it goes to, its words, and when.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        with (self.path / WEB_FILE).open("ab", buffering=0) as stream:
+            append_line(stream, {"time": when, "to": to, "query": query})
+
 
 @contextlib.contextmanager
 def deciding(path: Path, description: Mapping[str, Any]) -> Iterator[Decisions]:
@@ -65,13 +77,14 @@ def deciding(path: Path, description: Mapping[str, Any]) -> Iterator[Decisions]:
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is not a directory", hint="Name another --out.")
         path.mkdir(parents=True, exist_ok=True)
-        for name in (_LOCK_FILE, ABOUT_FILE, QUESTIONS_FILE, DROPPED_FILE):
+        for name in (_LOCK_FILE, ABOUT_FILE, QUESTIONS_FILE, DROPPED_FILE, WEB_FILE):
             if (path / name).exists() and not (path / name).is_file():
                 raise InputError(f"{path / name} is not a regular file", hint="Remove it, or name another --out.")
         with locked(path / _LOCK_FILE, path, "another process"):
             _begin_or_resume(path, described)
             cut_torn_line(path / QUESTIONS_FILE)
             cut_torn_line(path / DROPPED_FILE)
+            cut_torn_line(path / WEB_FILE)
             with (
                 (path / QUESTIONS_FILE).open("ab", buffering=0) as questions,
                 (path / DROPPED_FILE).open("ab", buffering=0) as losses,

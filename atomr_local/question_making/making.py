@@ -1,11 +1,12 @@
 """The work of `atomr questions make`: candidate after candidate, the cheap checks first, until there are enough.
 
-    make.json         what is made of what: written first, compared on every resumption
-    questions.jsonl   the questions that were kept
-    dropped.jsonl     those that asking has ruled out, each with the reason and what was answered
+    make.json          what is made of what: written first, compared on every resumption
+    questions.jsonl    the questions that were kept
+    dropped.jsonl      those that asking has ruled out, each with the reason and what was answered
+    web_queries.jsonl  with web search, each query, written as it is sent
 
-What is in one of the two is decided and is not asked about again. An interrupted run goes through the candidates from
-the start and takes these decisions as they come, so that it ends with what a run in one go would have.
+A question in one of the middle two is decided and is not asked about again. An interrupted run goes through the
+candidates from the start and takes these decisions as they come, so that it ends with what a run in one go would have.
 """
 
 from __future__ import annotations

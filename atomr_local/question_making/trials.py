@@ -13,7 +13,7 @@ from atomr_local.question_making.checks import Reason
 from atomr_local.question_making.composing import Composed
 from atomr_local.question_making.hops import Source
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.events import Event, Finished, LeavesMachine
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.tree.nodes import Tree
 
@@ -83,10 +83,22 @@ class Trials:
     """Asks about one question after the other."""
 
     def __init__(
-        self, assistant: Asker, recall: Recall | None = None, on_warning: Callable[[str], None] = lambda _warning: None
+        self,
+        assistant: Asker,
+        recall: Recall | None = None,
+        on_warning: Callable[[str], None] = lambda _warning: None,
+        on_web_query: Callable[[str, str], None] = lambda _to, _query: None,
     ) -> None:
+        """Begin.
+
+        Args:
+            recall: what the model says from memory; by default the assistant's model is sampled.
+            on_warning: hears the warnings of each answer.
+            on_web_query: hears the host and the words of each search of the web.
+        """
         self._assistant = assistant
         self._on_warning = on_warning
+        self._on_web_query = on_web_query
         self._recall = recall or from_memory(assistant)
 
     def of(self, base: Composed) -> Failed | None:
@@ -133,6 +145,8 @@ class Trials:
         ):
             if isinstance(event, Finished):
                 trace = event.trace
+            elif isinstance(event, LeavesMachine) and event.query is not None:
+                self._on_web_query(event.to, event.query)
         if trace is None:
             raise AtomrError("the assistant ended without a trace")
         if trace.status == "cancelled":

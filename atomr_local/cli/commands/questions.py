@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from atomr_local.assistant import Assistant
     from atomr_local.cancellation import Cancellation
+    from atomr_local.question_making.journal import Decisions
     from atomr_local.question_making.making import Step, Yield
     from atomr_local.question_making.web import WebSearch
     from atomr_local.settings.schema import Settings
@@ -121,14 +122,14 @@ def make(
         with interrupt(stop):
             assistant.preload(lambda stage: note(f"… {stage}"))
             names = assistant.parts.index_names
-            about = description(settings, wanted, rephrase=rephrase)
             knowledge = open_knowledge(names["text"], names["graph"])
             try:
-                with deciding(out, about) as decisions:
-                    trials = Trials(assistant, on_warning=_repeated(_warn))
-                    searched = _web(assistant, cancellation) if set(WEB_BRIDGES) & set(asked) else None
-                    ranking = assistant.parts.ranking(assistant.parts.sources)
-                    near = NearValues(knowledge, lambda: knowledge.passages.openings(seed, pages), nearness_by(ranking))
+                with deciding(out, description(settings, wanted, rephrase=rephrase)) as decisions:
+                    told = _telling_queries(decisions)
+                    trials = Trials(assistant, on_warning=_repeated(_warn), on_web_query=told)
+                    searched = _web(assistant, cancellation, told) if set(WEB_BRIDGES) & set(asked) else None
+                    alike = nearness_by(assistant.parts.ranking(assistant.parts.sources))
+                    near = NearValues(knowledge, lambda: knowledge.passages.openings(seed, pages), alike)
                     making = Making(
                         knowledge,
                         trials,
@@ -237,12 +238,22 @@ def _check_indexes(settings: Settings) -> None:
     check_private(settings, settings.sources, web=settings.web.enabled)
 
 
-def _web(assistant: Assistant, cancellation: Cancellation) -> WebSearch:
+def _telling_queries(decisions: Decisions) -> Callable[[str, str], None]:
+    """Shows a query of the web and keeps it beside the questions."""
+
+    def tell(to: str, query: str) -> None:
+        note(sanitize_line(f"web query → {to}: {query}"))
+        decisions.searched(to, query)
+
+    return tell
+
+
+def _web(assistant: Assistant, cancellation: Cancellation, on_web_query: Callable[[str, str], None]) -> WebSearch:
     from atomr_local.question_making.web import WebSearch
     from atomr_local.sources.web import SEARCH_HOST
 
     note(f"Names from your indexes leave this machine → {SEARCH_HOST} (--web).")
-    source = assistant.parts.chosen((), True, lambda _what, to, query: note(f"web query → {to}: {query}"))["web"]
+    source = assistant.parts.chosen((), True, lambda _what, to, query: on_web_query(to, query or ""))["web"]
     return WebSearch(source, cancellation)
 
 

@@ -92,3 +92,14 @@ def test_a_relation_that_is_full_names_the_option(capsys: pytest.CaptureFixture[
     shown = capsys.readouterr()
     assert "0 of 10 questions made" in shown.out
     assert "A larger --per-relation allows more questions of one relation." in shown.err
+
+
+def test_a_web_query_is_shown_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from atomr_local.cli.commands.questions import _telling_queries
+    from atomr_local.question_making.journal import WEB_FILE, deciding
+
+    with deciding(tmp_path / "out", {}) as decisions:
+        _telling_queries(decisions)("search.example", "Ann Lee\x1b[2J")
+    shown = capsys.readouterr().err
+    assert "web query → search.example: Ann Lee" in shown and "\x1b" not in shown
+    assert len((tmp_path / "out" / WEB_FILE).read_text().splitlines()) == 1

@@ -21,7 +21,7 @@ from atomr_local.question_making import limits
 from atomr_local.question_making.checks import Reason
 from atomr_local.question_making.composing import Composed
 from atomr_local.question_making.hops import FORMS
-from atomr_local.question_making.journal import DROPPED_FILE, QUESTIONS_FILE, deciding
+from atomr_local.question_making.journal import DROPPED_FILE, QUESTIONS_FILE, WEB_FILE, deciding
 from atomr_local.question_making.knowledge import Knowledge
 from atomr_local.question_making.limits import RELATION_FULL
 from atomr_local.question_making.lines import questions_of
@@ -326,6 +326,25 @@ def test_an_error_of_the_model_keeps_what_was_decided(knowledge: Knowledge, tmp_
 def test_rephrased_questions_say_so(knowledge: Knowledge, tmp_path: Path) -> None:
     _, lines = make(knowledge, tmp_path / "out", rephrase=lambda made: "Say, " + made.question.lower())
     assert all(line["rephrased"] and line["question"].startswith("Say, ") for line in lines)
+
+
+def test_web_queries_are_kept_as_they_are_sent(tmp_path: Path) -> None:
+    """Also those of a run that is interrupted; a line that a kill has cut short goes."""
+    out = tmp_path / "out"
+    with pytest.raises(Cancelled), deciding(out, {}) as decisions:
+        assert not (out / WEB_FILE).exists(), "without a search there is no file"
+        decisions.searched("search.example", "Ann Lee")
+        assert [line["query"] for line in read_lines(out / WEB_FILE)] == ["Ann Lee"]
+        raise Cancelled
+    with (out / WEB_FILE).open("ab") as stream:
+        stream.write(b'{"time": "20')
+    with deciding(out, {}) as decisions:
+        decisions.searched("search.example", "Ann Lee born\n\ud800")
+    lines = read_lines(out / WEB_FILE)
+    assert [(line["to"], line["query"]) for line in lines] == [
+        ("search.example", "Ann Lee"), ("search.example", "Ann Lee born\n\ud800"),
+    ]  # fmt: skip
+    assert all(line["time"] for line in lines)
 
 
 def test_another_description_is_refused(tmp_path: Path) -> None:

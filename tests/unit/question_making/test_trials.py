@@ -14,7 +14,7 @@ from atomr_local.question_making.checks import Reason
 from atomr_local.question_making.composing import Composed, composed, confirming
 from atomr_local.question_making.hops import Candidate, Hop, Source
 from atomr_local.question_making.trials import Trials, holds, trial_settings
-from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.events import Event, Finished, LeavesMachine
 from atomr_local.reasoning.trace.schema import Guess, Trace
 from atomr_local.settings.schema import load_settings
 
@@ -64,6 +64,27 @@ def test_warnings_are_told() -> None:
     told: list[str] = []
     Trials(Warning({}), lambda _question: [], told.append).of(composed(candidate()))
     assert set(told) == {"the span reader is not used"}
+
+
+def test_each_web_query_of_a_trial_is_told() -> None:
+    """Also where the trial then fails; what else leaves the machine has no words to tell."""
+
+    class Searching(Said):
+        def ask(self, question: str, **given: Any) -> Iterator[Event]:
+            if given["web"]:
+                yield LeavesMachine(what="question, evidence", to="model.example")
+                yield LeavesMachine(what="web query", to="search.example", query=f"{question} searched")
+            yield from super().ask(question, **given)
+
+    made = composed(candidate("text", "web"))
+    told: list[tuple[str, str]] = []
+    trials = Trials(Searching({}), lambda _q: [], on_web_query=lambda to, query: told.append((to, query)))
+    trials.of(made)
+    assert told == [("search.example", f"{made.question} searched")]
+    told.clear()
+    with pytest.raises(AtomrError):
+        Trials(Searching({}, "failed"), lambda _q: [], on_web_query=lambda to, query: told.append((to, query))).of(made)
+    assert len(told) == 1
 
 
 def tried(answers: dict[tuple[str, str], str], recalled: Sequence[str] = (), made: Composed | None = None) -> Any:
