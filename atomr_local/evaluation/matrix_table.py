@@ -61,8 +61,8 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
         %), "cost" (means a question), "unknown" (share of questions, in %), "failed" (number), "supported" (share of
         the "checked" answers, in %; yes, no and what is computed cannot be checked so), "wrong", "stages", and
         "against": {baseline: None or {"n", "value", "low", "high", "p", "p_holm"}}: of F1, over the questions that both
-        runs answered, p_holm corrected over the pairs of runs that "rows" compare. A pair of two baselines stands in both
-        their rows, and counts once. In "ablations" a strategy stands before its ablations, and "against" is of the
+        runs answered, p_holm corrected over the pairs of runs that "rows" compare. A pair of two baselines stands in
+        both their rows, and counts once. In "ablations" a strategy stands before its ablations, and "against" is of the
         strategy itself, corrected over that table.
 
     Raises:
