@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.embedding.span_reader import SpanReader
     from atomr_local.indexing.store import IndexKind
-    from atomr_local.model_loading import ModelFiles
     from atomr_local.sources.reranking import Reranker
 
 Stage = Callable[[str], None]
@@ -84,7 +83,9 @@ class Parts:
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
         self._probing = Cancellation()
-        self._loading = threading.Lock()
+        # Where both are taken, in this order.
+        self._loading = threading.Lock()  # the model, which may take long
+        self._opening = threading.Lock()  # the sources
         self._exchanged = False
 
     @property
@@ -137,37 +138,24 @@ class Parts:
         loaded.result()
 
     def _load(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool], model: bool) -> None:
-        """The model on one thread, the sources on another."""
-        if model and self.backbone is None and self._loading.locked():
-            stage("loading model")  # another thread is at it
-        with self._loading:
-            from atomr_local.model_loading import model_files
-            from atomr_local.system.threads import prepare_threads
+        """The model on another thread, the sources on this one: who needs no model does not wait for it."""
+        from atomr_local.model_loading import model_files
+        from atomr_local.system.threads import prepare_threads
 
-            prepare_threads()
-            keep_heap_small()
-            self._probing = Cancellation()
-            if alone():
-                self._close_changed()
-            wanted = [name for name in local if name not in self.sources]
-            # Before a wait for indexes to be built.
-            missing = model and self.backbone is None
-            files = model_files(self.settings) if missing else None
-            with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
-                jobs = []
-                if missing:
-                    stage("loading model")
-                    jobs.append(pool.submit(self._load_backbone, stage, files))
-                if model and not self._span_reader_tried and self.settings.features.span_reader:
-                    jobs.append(pool.submit(self._load_span_reader))
-                if wanted:
-                    stage("opening indexes")
-                    jobs.append(pool.submit(self._load_sources, wanted, stage))
-                for job in jobs:
-                    job.result()
-            if jobs and self._exchanged:
-                give_back_memory()  # loading takes more than what is loaded
-                self._exchanged = False
+        prepare_threads()
+        keep_heap_small()
+        if model and self.backbone is None:
+            model_files(self.settings)  # one that is missing is told before a wait for indexes to be built
+            stage("loading model")
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="atomr-load") as pool:
+            loading = pool.submit(self._load_model, stage) if model and not self._has_model else None
+            try:
+                opened = self._open_sources(local, stage, alone)
+            finally:
+                loaded = loading is not None and loading.result()
+        if (loaded or opened) and self._exchanged:
+            give_back_memory()  # loading takes more than what is loaded
+            self._exchanged = False
 
     def reconfigure(self, settings: Settings) -> None:
         """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them again."""
@@ -175,7 +163,7 @@ class Parts:
         def changed(keys: Sequence[str]) -> bool:
             return any(attrgetter(key)(settings) != attrgetter(key)(self.settings) for key in keys)
 
-        with self._loading:
+        with self._loading, self._opening:
             freed = changed((*_MODEL, *_EMBEDDER))
             if changed(_MODEL):
                 self._free_backbone()
@@ -199,7 +187,7 @@ class Parts:
     def close(self) -> None:
         """Free everything. Idempotent."""
         self.stop_loading()
-        with self._loading:
+        with self._loading, self._opening:
             for source in self.sources.values():
                 source.close()
             self.sources.clear()
@@ -283,7 +271,7 @@ class Parts:
         source = self.sources.get(SourceName.GRAPH)
         if isinstance(source, GraphSource):
             return source.graph.directory
-        with self._loading:
+        with self._opening:
             return self._index("graph", quiet)[0]
 
     def _free_backbone(self) -> None:
@@ -293,9 +281,32 @@ class Parts:
 
     # On the threads that load.
 
-    def _load_backbone(self, stage: Stage, files: ModelFiles | None) -> None:
-        from atomr_local.model_loading import Learnt, load_model, open_server
+    @property
+    def _has_model(self) -> bool:
+        """Whether the model, and what judges it, have been loaded."""
+        return self.backbone is not None and not self._wants_span_reader
 
+    @property
+    def _wants_span_reader(self) -> bool:
+        return not self._span_reader_tried and self.settings.features.span_reader
+
+    def _load_model(self, stage: Stage) -> bool:
+        """Load the model and the span reader; whether there was anything to load."""
+        with self._loading, ThreadPoolExecutor(max_workers=2, thread_name_prefix="atomr-load") as pool:
+            self._probing = Cancellation()
+            jobs = []
+            if self.backbone is None:
+                jobs.append(pool.submit(self._load_backbone, stage))
+            if self._wants_span_reader:
+                jobs.append(pool.submit(self._load_span_reader))
+            for job in jobs:
+                job.result()
+            return bool(jobs)
+
+    def _load_backbone(self, stage: Stage) -> None:
+        from atomr_local.model_loading import Learnt, load_model, model_files, open_server
+
+        files = model_files(self.settings)
         learnt = Learnt.of(files)
         self.style, self.calibration = learnt.style, learnt.calibration
         self.verifies, self.rewrites, self.knows_next = learnt.verifies, learnt.rewrites, learnt.knows_next
@@ -317,6 +328,17 @@ class Parts:
             return  # the starter is not installed
         except (Unsuited, ModelError) as error:
             self.notes.put(f"the span reader is not used: {error}")
+
+    def _open_sources(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool]) -> bool:
+        """Open those that are not open; whether there were any."""
+        with self._opening:
+            if alone():
+                self._close_changed()
+            wanted = [name for name in local if name not in self.sources]
+            if wanted:
+                stage("opening indexes")
+                self._load_sources(wanted, stage)
+            return bool(wanted)
 
     def _close_changed(self) -> None:
         """Close the sources whose index is gone or another one: they are opened again once it is there."""

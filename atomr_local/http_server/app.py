@@ -83,6 +83,7 @@ class Server:
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _not_served, AtomrError: _refused, Exception: _failed},
         )
+        inner.router.redirect_slashes = False  # an address is served as it is described, or not at all
         self.in_flight = InFlight(inner, options)
         self._app: ASGIApp = SecurityHeaders(Guard(self.in_flight, options))
 

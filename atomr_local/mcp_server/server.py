@@ -84,7 +84,12 @@ def make_server(
     desk = lookups or LookupDesk()
     query_desk = queries or LookupDesk("queries of the graph", places=QUERIES_AT_ONCE)
     server: MCPServer[Any] = MCPServer(
-        "atomr-local", title="atomr-local", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR"
+        "atomr-local",
+        title="atomr-local",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        log_level="ERROR",
+        subscriptions=False,  # nothing is ever announced, and each would hold a place for requests without an end
     )
     answers = Answers()
 

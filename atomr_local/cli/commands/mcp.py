@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import click
 
 from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import model_options, overrides
-from atomr_local.cli.output import announce_remote
+from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import InputError, MissingPartError
 
 
@@ -33,7 +32,8 @@ def mcp(*, strategy: str | None, **options: object) -> None:
     """
     options["web"] = bool(options.pop("web", None))
     try:
-        from atomr_local.mcp_server.server import check_handing_on, make_server
+        from atomr_local.mcp_server.server import check_handing_on
+        from atomr_local.mcp_server.standard_streams import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
@@ -53,4 +53,4 @@ def mcp(*, strategy: str | None, **options: object) -> None:
                 "a client of the Model Context Protocol starts this command; standard input is a terminal",
                 hint="See docs/how-to/mcp.md for how to add it to a client.",
             )
-        asyncio.run(make_server(assistant).run_stdio_async())
+        run(assistant, note)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from atomr_local.asked import QuestionOptions
 from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError
-from atomr_local.http_server.ask import begun, finished, stopped_error, trace_summary
+from atomr_local.http_server.ask import begun, checked_web, finished, stopped_error, trace_summary
 from atomr_local.http_server.bodies import read_body
 from atomr_local.http_server.openai_api.messages import Message, asked_of, content_of, usage_of
 from atomr_local.http_server.options import ServeOptions
@@ -58,6 +58,11 @@ class ChatBody(BaseModel):
     stream_options: StreamOptions | None = None
     n: int | None = None
     response_format: dict[str, Any] | None = None
+    store: bool | None = Field(None, description="false: not in the history.")
+    web_search_options: dict[str, Any] | None = Field(
+        None,
+        description="Asks for the web: refused unless the server allows it. What it holds is passed over.",
+    )
 
 
 class EmbeddingsBody(BaseModel):
@@ -97,12 +102,13 @@ class OpenAIEndpoints:
         body = await read_body(request, ChatBody)
         _check_offered(body)
         _check_model(body.model)
+        checked_web(self._assistant, True if body.web_search_options is not None else None)
         settings = self._assistant.settings
         question, conversation = asked_of(body.messages, self._questions.recent(), settings)
         options = QuestionOptions(
             strategy=body.model, conversation=conversation if settings.conversation.follow else None
         )
-        events = self._questions.stream(question, **options)
+        events = self._questions.stream(question, keep=body.store is not False, **options)
         base = str(request.base_url)
         if not body.stream:
             return JsonReply(_completion(_answered(await finished(events)), body.model, base))
