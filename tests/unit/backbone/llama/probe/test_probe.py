@@ -295,7 +295,7 @@ def test_what_the_verdict_rests_on(change: str, task: ProbeTask, monkeypatch: py
         file = task.model if change == "model" else task.model.with_name("libllama.so")
         os.utime(file, ns=(1, 1))
     if change == "processor":
-        flags = probe_verdict.read_processor().flags | {"amx_tile"}
+        flags = probe_verdict.read_processor().flags ^ {"amx_tile"}
         found = probe_verdict.read_processor()
         monkeypatch.setattr(probe_verdict, "read_processor", lambda: type(found)(found.model, flags, found.machine))
     children = Children(lambda _: "")
