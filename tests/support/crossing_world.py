@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from atomr_local.indexing.embedding.embedder import Embedder
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.question_making.knowledge import Knowledge
@@ -36,9 +37,13 @@ Ivy Low | date of birth | 7 July 1907
 
 
 def build_world(
-    home: Path, name: str = "cross", pages: Mapping[str, str] | None = None, facts: str | Sequence[str] = FACTS
+    home: Path,
+    name: str = "cross",
+    pages: Mapping[str, str] | None = None,
+    facts: str | Sequence[str] = FACTS,
+    embedder: Embedder | None = None,
 ) -> None:
-    """Build both indexes. Needs ATOMR_HOME set to a scratch directory."""
+    """Build both indexes, by default without a real embedder. Needs ATOMR_HOME set to a scratch directory."""
     given = PAGES if pages is None else pages
     articles = home / "pages.jsonl"
     articles.write_text(
@@ -53,7 +58,7 @@ def build_world(
     triples.write_text(
         "".join(json.dumps(dict(zip("spo", line.split(" | "), strict=True))) + "\n" for line in lines), encoding="utf-8"
     )
-    build_text_index([articles], name, embedder=FakeEmbedder())
+    build_text_index([articles], name, embedder=embedder or FakeEmbedder())
     build_graph_index([triples], name)
 
 
