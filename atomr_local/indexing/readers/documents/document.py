@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -136,49 +136,3 @@ def names_of(value: Any) -> list[str]:
     items = value if isinstance(value, list) else [value]
     found = (" ".join(str(item).split())[:300] for item in items[:_MOST_NAMES] if isinstance(item, str | int | float))
     return list(dict.fromkeys(name for name in found if name))
-
-
-def row_text(headings: list[str], values: list[str]) -> str:
-    """A row of a table as a sentence: "Name: Ann; Born: 1912."."""
-    parts = []
-    for i, value in enumerate(values):
-        if value := " ".join(value.split()):
-            name = headings[i] if i < len(headings) else ""
-            parts.append(f"{name}: {value}" if name else value)
-    return "; ".join(parts)
-
-
-def write_table(writer: Writer, rows: list[list[str]], places: Sequence[int | str] = ()) -> None:
-    """The rows of a table in running text, with the names of its columns where its first row holds them.
-
-    Args:
-        places: where each row stands; without them all stand at the place that the writer is at.
-    """
-    if not rows:
-        return
-    headings = heading_row(rows)
-    for number, row in enumerate(rows):
-        if number == 0 and headings:
-            continue
-        if places:
-            writer.at(places[number])
-        writer.line(row_text(headings, row))
-
-
-def heading_row(rows: list[list[str]]) -> list[str]:
-    """The names of the columns, where the first row looks like them: all different, filled, no numbers; else []."""
-    first = [" ".join(cell.split()) for cell in rows[0]]
-    filled = [cell for cell in first if cell]
-    if len(rows) < 2 or len(first) < 2 or len(filled) < 2 or len(set(filled)) < len(filled):
-        return []
-    if len(filled) < len(first) - 1 or any(_is_number(cell) or len(cell) > 100 for cell in filled):
-        return []
-    return first
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "").rstrip("%"))
-    except ValueError:
-        return False
-    return True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, Writer, write_table
+from atomr_local.indexing.readers.documents.document import Document, Writer
 from atomr_local.indexing.readers.documents.encoding import decoded
+from atomr_local.indexing.readers.documents.html_tables import TABLE_TAGS, OpenTable
 from atomr_local.indexing.readers.documents.text_file import read_bytes
 from atomr_local.indexing.readers.encodings import encoding_of, text_encoding
 
@@ -28,7 +29,7 @@ _CHARSET = re.compile(
 )
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _HEAD = 4096
-_MOST_CELLS = 200_000
+_BOLD = frozenset({"b", "strong"})
 _DETAILS = {"author": "author", "date": "date", "description": "description"}
 
 
@@ -51,7 +52,7 @@ def write_html(writer: Writer, source: bytes | str) -> None:
         parser.close()
     except etree.LxmlError:
         writer.document.notes.append("its markup is broken; what was read until there is taken")
-    collector.flush()
+    collector.finish()
 
 
 def _decoded(source: bytes) -> str:
@@ -76,10 +77,9 @@ class _Collector:
         self._pre = 0
         self._heading: int | None = None
         self._in_title = False
-        self._tables = 0
-        self._rows: list[list[str]] = []
-        self._cell: list[str] | None = None
-        self._cells = 0
+        self._bold = 0
+        self._tables: list[OpenTable] = []  # the innermost last
+        self._data: list[OpenTable] = []  # those of them that are not for layout
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag in _VOID:
@@ -96,15 +96,14 @@ class _Collector:
         if tag == "title":
             self._in_title = True
         elif tag == "table":
-            self.flush()
-            self._tables += 1
-        elif tag == "tr" and self._tables:
-            self._rows.append([])
-        elif tag in {"td", "th"} and self._rows:
-            self._cell = []
+            self._begin_table(attributes)
+        elif self._tables and tag in TABLE_TAGS:
+            self._begin_in_table(tag, attributes)
+        elif tag in _BOLD:
+            self._bold += 1
         elif heading := _HEADING.fullmatch(tag):
             self.flush()
-            self._heading = int(heading[1])
+            self._heading = int(heading[1]) if self._cell is None else None
         elif _BLOCK.fullmatch(tag):
             self.flush()
         self._pre += tag == "pre"
@@ -122,12 +121,12 @@ class _Collector:
             return
         if tag == "title":
             self._in_title = False
-        elif tag in {"td", "th"}:
-            self._end_cell()
-        elif tag == "table" and self._tables:
-            self._tables -= 1
-            if not self._tables:
-                self._end_table()
+        elif tag == "table":
+            self._end_table()
+        elif self._tables and tag in TABLE_TAGS:
+            self._end_in_table(tag)
+        elif tag in _BOLD:
+            self._bold = max(0, self._bold - 1)
         elif _HEADING.fullmatch(tag):
             self._end_heading()
         elif _BLOCK.fullmatch(tag):
@@ -149,10 +148,16 @@ class _Collector:
     def close(self) -> None:
         """Called by the parser at the end."""
 
+    def finish(self) -> None:
+        """End what the page leaves open."""
+        while self._tables:
+            self._end_table()
+        self.flush()
+
     def flush(self) -> None:
         """Write the words since the last block, as a paragraph; those of a cell stay together."""
         if self._cell is not None:
-            self._cell.append(" ")
+            self._cell.append("\n")
             return
         text, self._words = "".join(self._words), []
         if self._heading is not None:
@@ -164,7 +169,10 @@ class _Collector:
     def _put(self, text: str) -> None:
         if self._dropped:
             return
-        (self._words if self._cell is None else self._cell).append(text)
+        cell = self._cell
+        if cell is not None and not self._bold and not text.isspace():
+            self._data[-1].plain = True
+        (self._words if cell is None else cell).append(text)
 
     def _end_heading(self) -> None:
         if self._heading is None:
@@ -173,21 +181,60 @@ class _Collector:
         text, self._words = "".join(self._words), []
         self._writer.heading(level, text)
 
-    def _end_cell(self) -> None:
-        if self._cell is not None and self._rows:
-            self._rows[-1].append("".join(self._cell))
-            self._cells += 1
-            if self._cells > _MOST_CELLS:
-                self._end_table()
-        self._cell = None
+    @property
+    def _cell(self) -> list[str] | None:
+        """The words of the cell that is open; a table for layout has none of its own."""
+        return self._data[-1].words if self._data else None
+
+    def _begin_table(self, attributes: dict[str, str]) -> None:
+        outer = self._tables[-1] if self._tables else None
+        if outer is None or outer.layout:
+            self.flush()
+        elif not outer.is_data:
+            self._open_up(outer)
+        table = OpenTable(attributes, layout=attributes.get("role") == "presentation")
+        self._tables.append(table)
+        if not table.layout:
+            self._data.append(table)
+
+    def _open_up(self, table: OpenTable) -> None:
+        """Let a table in which another stands, and which nothing marks as data, be one for layout."""
+        words, table.words, table.layout = table.words or [], None, True
+        self._data.pop()
+        sink = self._words if self._cell is None else self._cell
+        for cell in (cell for row in table.rows for cell in row):
+            sink += (cell.text, "\n")
+        sink += words
+        table.rows = []
+        self.flush()
+
+    def _begin_in_table(self, tag: str, attributes: dict[str, str]) -> None:
+        table = self._tables[-1]
+        if table.layout:
+            self.flush()
+        else:
+            table.begin(tag, attributes)
+
+    def _end_in_table(self, tag: str) -> None:
+        table = self._tables[-1]
+        if table.layout:
+            self.flush()
+        elif tag in {"td", "th", "caption"}:
+            table.finish()
 
     def _end_table(self) -> None:
-        rows, self._rows, self._cell, self._cells = [row for row in self._rows if row], [], None, 0
-        if rows and all(len(row) == 1 for row in rows):  # for layout
-            for row in rows:
-                self._writer.paragraph(" ".join(row[0].split()))
+        if not self._tables:
+            return
+        table = self._tables.pop()
+        if table.layout:
+            self.flush()
+            return
+        table.finish()
+        self._data.pop()
+        if self._data:
+            self._data[-1].inner.append(table)
         else:
-            write_table(self._writer, rows)
+            table.write(self._writer)
 
     def _meta(self, attributes: dict[str, str]) -> None:
         name = attributes.get("name", "").casefold()

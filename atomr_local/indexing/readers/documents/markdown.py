@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, Writer, names_of, write_table
+from atomr_local.indexing.readers.documents.document import Document, Writer, names_of
 from atomr_local.indexing.readers.documents.encoding import decoded
+from atomr_local.indexing.readers.documents.table_writing import write_table
 from atomr_local.indexing.readers.documents.text_file import read_bytes
+from atomr_local.indexing.readers.tables.cells import Cell
+from atomr_local.indexing.readers.tables.headings import Names
 
 _FRONT = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.S)
 _MOST_FRONT = 64 << 10
@@ -65,7 +68,7 @@ def write_markdown(writer: Writer, text: str, lines: int | None = 0) -> None:
 def _table(writer: Writer, tokens: list[Any], i: int, lines: int | None) -> int:
     """Write the table whose opening token is the one at `i`; where its closing token is. `lines` as given to
     :func:`write_markdown`."""
-    rows: list[list[str]] = []
+    rows: list[list[Cell]] = []
     places: list[int | str] = []
     while tokens[i].type != "table_close":
         token = tokens[i]
@@ -74,9 +77,11 @@ def _table(writer: Writer, tokens: list[Any], i: int, lines: int | None) -> int:
             if lines is not None and token.map:
                 places.append(token.map[0] + 1 + lines)
         elif token.type == "inline":
-            rows[-1].append(_plain(token))
+            # The syntax makes the first row one of headings, whether the author has any or not.
+            rows[-1].append(Cell(" ".join(_plain(token).split()), emphasised=len(rows) == 1))
         i += 1
-    write_table(writer, rows, places if len(places) == len(rows) else ())
+    names = Names.EXPECTED if any(cell.text for cell in rows[0]) else Names.UNLIKELY
+    write_table(writer, rows, places=places if len(places) == len(rows) else (), names=names)
     return i
 
 

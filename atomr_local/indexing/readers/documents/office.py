@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, write_table
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
+from atomr_local.indexing.readers.documents.office_tables import WORD, children, slide_rows, word_rows
+from atomr_local.indexing.readers.documents.table_writing import write_table
 from atomr_local.indexing.readers.documents.zip_limits import open_zip
 
 _MOST_DEPTH = 20
 _MOST_FOOTNOTES = 5_000
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 # What programs of different ages show instead of each other: shapes with formulas are written so.
 _ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
-_SPACES = frozenset({f"{_WORD}tab", f"{_WORD}br", f"{_WORD}cr"})
+_SPACES = frozenset({f"{WORD}tab", f"{WORD}br", f"{WORD}cr"})
+_LETTERS = frozenset({f"{WORD}t", f"{_MATH}t"})
+_TEXT_BOX = f"{WORD}txbxContent"
+# What is shown elsewhere, or not at all: what was moved away, and the second of two ways to show a shape.
+_PASSED_OVER = frozenset(
+    {f"{WORD}moveFrom", _TEXT_BOX, "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+)
 
 
 def parse_docx(stream: BinaryIO) -> Document:
@@ -26,21 +34,8 @@ def parse_docx(stream: BinaryIO) -> Document:
         document = docx.Document(stream)
         _take_properties(writer.document, document.core_properties)
         footnotes = _footnotes(document)
-        for block in document.iter_inner_content():
-            if hasattr(block, "rows"):
-                write_table(writer, _rows(block))
-                continue
-            style = str(getattr(block.style, "name", "") or "")
-            level = style.removeprefix("Heading ")
-            if style == "Title" and not writer.document.title:
-                writer.document.title = " ".join(block.text.split())[:300]
-            elif style.startswith("Heading ") and level.isdigit():
-                writer.heading(int(level), block.text)
-            else:
-                writer.paragraph(_with_formulas(block))
-            for reference in block._p.iter(f"{_WORD}footnoteReference", f"{_WORD}endnoteReference"):
-                kind = reference.tag.removeprefix(_WORD).removesuffix("Reference")
-                writer.paragraph(footnotes.pop((kind, reference.get(f"{_WORD}id", "")), ""))
+        for element in children(document.element.body, "p", "tbl"):
+            _write_block(writer, element, document, footnotes)
     except UnreadableError:
         raise
     except Exception as error:  # python-docx raises whatever the damaged XML leads to
@@ -48,17 +43,55 @@ def parse_docx(stream: BinaryIO) -> Document:
     return writer.done()
 
 
-def _with_formulas(paragraph: Any) -> str:
-    """The paragraph's text; python-docx leaves the letters of formulas out."""
-    if next(paragraph._p.iter(f"{_MATH}t"), None) is None:
-        return str(paragraph.text)
-    words = []
-    for element in paragraph._p.iter():
-        if element.tag in {f"{_WORD}t", f"{_MATH}t"}:
+def _write_block(writer: Writer, element: Any, document: Any, footnotes: dict[tuple[str, str], str]) -> None:
+    """A paragraph or a table of the body, with the notes and the text boxes in it behind it."""
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+
+    if element.tag == f"{WORD}tbl":
+        waiting = [element]
+        while waiting:  # no recursion: tables stand in tables as deep as the file says
+            rows, inner = word_rows(Table(waiting.pop(), document._body), _words)
+            write_table(writer, rows)
+            waiting += reversed(inner)
+    else:
+        style = str(getattr(Paragraph(element, document._body).style, "name", "") or "")
+        level = style.removeprefix("Heading ")
+        text = _words(element)
+        if style == "Title" and not writer.document.title:
+            writer.document.title = " ".join(text.split())[:300]
+        elif style.startswith("Heading ") and level.isdigit():
+            writer.heading(int(level), text)
+        else:
+            writer.paragraph(text)
+    for reference in element.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
+        kind = reference.tag.removeprefix(WORD).removesuffix("Reference")
+        writer.paragraph(footnotes.pop((kind, reference.get(f"{WORD}id", "")), ""))
+    for box in _inside(element, _TEXT_BOX):
+        for paragraph in box.iter(f"{WORD}p"):
+            writer.paragraph(_words(paragraph))
+
+
+def _words(paragraph: Any) -> str:
+    """The words of a paragraph as it stands now, insertions, links, fields and the letters of formulas among them."""
+    words: list[str] = []
+    for element in _inside(paragraph):
+        if element.tag in _LETTERS:
             words.append(element.text or "")
         elif element.tag in _SPACES:
-            words.append(" ")
+            words.append("\n" if element.tag != f"{WORD}tab" else " ")
     return "".join(words)
+
+
+def _inside(element: Any, *names: str) -> Iterator[Any]:
+    """What is in an element, in order, without what is passed over; of names only what they name."""
+    waiting = list(reversed(list(element)))
+    while waiting:
+        child = waiting.pop()
+        if not names or child.tag in names:
+            yield child
+        if child.tag not in _PASSED_OVER:
+            waiting += reversed(list(child))
 
 
 def _footnotes(document: Any) -> dict[tuple[str, str], str]:
@@ -70,11 +103,11 @@ def _footnotes(document: Any) -> dict[tuple[str, str], str]:
         kind = str(relation.reltype).rpartition("/")[2].removesuffix("s")
         if kind not in {"footnote", "endnote"} or relation.is_external:
             continue
-        for note in parse_xml(relation.target_part.blob).iterchildren(f"{_WORD}{kind}"):
+        for note in parse_xml(relation.target_part.blob).iterchildren(f"{WORD}{kind}"):
             if len(found) >= _MOST_FOOTNOTES:
                 return found
-            lines = ("".join(text.text or "" for text in line.iter(f"{_WORD}t")) for line in note.iter(f"{_WORD}p"))
-            found[kind, note.get(f"{_WORD}id", "")] = " ".join(" ".join(lines).split())
+            lines = ("".join(text.text or "" for text in line.iter(f"{WORD}t")) for line in note.iter(f"{WORD}p"))
+            found[kind, note.get(f"{WORD}id", "")] = " ".join(" ".join(lines).split())
     return found
 
 
@@ -112,7 +145,7 @@ def _write_shape(writer: Writer, shape: Any, depth: int) -> None:
         for inner in shape.shapes:
             _write_shape(writer, inner, depth + 1)
     elif getattr(shape, "has_table", False):
-        write_table(writer, _rows(shape.table))
+        write_table(writer, slide_rows(shape.table))
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
             writer.line("".join(run.text for run in paragraph.runs))
@@ -123,22 +156,6 @@ def _write_first(writer: Writer, alternatives: Any) -> None:
     for paragraph in alternatives[0].iter(f"{_DRAWING}p") if len(alternatives) else ():
         texts = paragraph.iter(f"{_DRAWING}t", f"{_MATH}t")
         writer.line("".join(text.text or "" for text in texts))
-
-
-def _rows(table: Any) -> list[list[str]]:
-    """The cells' texts; a cell that reaches over several columns stands once."""
-    rows = []
-    for row in table.rows:
-        cells = list(row.cells)
-        seen: list[Any] = []
-        texts = []
-        for cell in cells:
-            element = getattr(cell, "_tc", cell)
-            if not any(element is one for one in seen):
-                texts.append(cell.text)
-            seen.append(element)
-        rows.append(texts)
-    return rows
 
 
 def _take_properties(document: Document, properties: Any) -> None:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from io import StringIO
-from itertools import chain
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import (
-    Document,
-    UnreadableError,
-    Writer,
-    heading_row,
-    row_text,
-)
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
 from atomr_local.indexing.readers.documents.encoding import decoded
+from atomr_local.indexing.readers.documents.table_writing import write_sheet
 from atomr_local.indexing.readers.documents.text_file import read_bytes
 from atomr_local.indexing.readers.documents.zip_limits import open_zip
+from atomr_local.indexing.readers.tables.cells import Cell, Merged
+from atomr_local.indexing.readers.tables.headings import Names
 
-_MOST_COLUMNS = 500
 _SNIFFED = 1 << 16
 _CSV_FIELD = 1 << 20
+_MOST_MERGED = 100_000  # ranges of a sheet
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_READ_AT_ONCE = 1 << 20
+_LONGEST_TAG = 200  # bytes of what names a range
 
 
 def parse_csv(stream: BinaryIO) -> Document:
@@ -33,8 +33,9 @@ def parse_csv(stream: BinaryIO) -> Document:
     except csv.Error:
         dialect = csv.excel_tab if text[:_SNIFFED].count("\t") > text[:_SNIFFED].count(",") else csv.excel
     writer = Writer("cells")
+    rows = csv.reader(StringIO(text, newline=""), dialect)
     try:
-        write_rows(writer, (row[:_MOST_COLUMNS] for row in csv.reader(StringIO(text, newline=""), dialect)))
+        write_sheet(writer, enumerate(([_cell(text) for text in row] for row in rows), 1), "", Names.EXPECTED)
     except csv.Error as error:
         raise UnreadableError(f"its rows cannot be told apart: {error}") from error
     return writer.done()
@@ -51,8 +52,7 @@ def parse_xlsx(stream: BinaryIO) -> Document:
         writer.document.title = " ".join(str(book.properties.title or "").split())[:300]
         for sheet in book.worksheets:
             writer.heading(1, sheet.title)
-            rows = ([_cell_text(value) for value in row[:_MOST_COLUMNS]] for row in sheet.iter_rows(values_only=True))
-            write_rows(writer, rows, sheet.title)
+            write_sheet(writer, _rows(sheet), sheet.title, Names.POSSIBLE)
     except UnreadableError:
         raise
     except Exception as error:  # openpyxl raises whatever the damaged XML leads to
@@ -60,44 +60,71 @@ def parse_xlsx(stream: BinaryIO) -> Document:
     return writer.done()
 
 
-def write_rows(writer: Writer, rows: Iterator[list[str]], sheet: str = "") -> None:
-    """A table whose rows are counted from 1: each as a line at its cells."""
-    numbered = ((number, row) for number, row in enumerate(rows, 1) if any(cell.strip() for cell in row))
-    first = next(numbered, None)
-    if first is None:
-        return
-    second = next(numbered, None)
-    headings = heading_row([first[1], second[1]]) if second is not None else []
-    shown = [] if headings else [first]
-    shown += [second] if second is not None else []
-    for number, row in chain(shown, numbered):
-        _write_row(writer, headings, number, row, sheet)
+def _rows(sheet: Any) -> Iterator[tuple[int, list[Cell]]]:
+    """The rows that have values, with their numbers; a merged cell has its value in each of its rows."""
+    merged = Merged()
+    ranges = _merged_ranges(sheet)
+    sheet.reset_dimensions()  # many programs write others than the sheet has
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [_of_sheet(one) for one in row]
+        while cells and not cells[-1].text:
+            cells.pop()
+        if cells:
+            yield number, merged.filled(number, cells, ranges.pop(number, {}))
 
 
-def _write_row(writer: Writer, headings: list[str], number: int, row: list[str], sheet: str) -> None:
-    last = max(i for i, cell in enumerate(row) if cell.strip())
-    cells = f"A{number}:{column_name(last)}{number}" if last else f"A{number}"
-    writer.at(f"{sheet}!{cells}" if sheet else cells)
-    writer.line(row_text(headings, row))
+def _merged_ranges(sheet: Any) -> dict[int, dict[int, tuple[int, int]]]:
+    """Row → column from 0 → over how many rows and columns the cell there reaches.
+
+    openpyxl passes them over where it reads a sheet row by row; they stand behind the rows.
+    """
+    found: dict[int, dict[int, tuple[int, int]]] = {}
+    kept = 0
+    before = b""
+    with sheet._get_source() as source:
+        while (data := source.read(_READ_AT_ONCE)) and kept < _MOST_MERGED:
+            data = before + data
+            end = 0
+            for match in _MERGED.finditer(data):
+                end = match.end()
+                first, last = _column(match[1]), _column(match[3])
+                rows = int(match[4]) - int(match[2]) + 1
+                found.setdefault(int(match[2]), {})[first] = (rows, last - first + 1)
+                kept += 1
+            before = data[max(end, len(data) - _LONGEST_TAG) :]
+    return found
 
 
-def column_name(index: int) -> str:
-    """The letters of a column, counted from 0: A, B, …, Z, AA."""
-    name = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        name = chr(65 + rest) + name
-    return name
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number - 1
 
 
-def _cell_text(value: object) -> str:
+def _of_sheet(cell: Any) -> Cell:
+    value = cell.value
     if value is None:
-        return ""
+        return _EMPTY
+    if isinstance(value, str):
+        return Cell(" ".join(value.split()), emphasised=bool(cell.font and cell.font.b))
+    return Cell(_shown(value, cell))
+
+
+def _cell(text: str) -> Cell:
+    return Cell(" ".join(text.split())) if text and not text.isspace() else _EMPTY
+
+
+_EMPTY = Cell("")
+
+
+def _shown(value: object, cell: Any) -> str:
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(sep=" ")
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, int | float) and not isinstance(value, bool) and "%" in str(cell.number_format):
+        return f"{round(value * 100, 6):g}%"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from atomr_local.indexing.readers.tables.cells import one_line
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.indexing.readers.wikipedia.table_rows import one_line
 from atomr_local.indexing.readers.wikipedia.value_templates import coordinates
 
 MOST_FIELDS = 200

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from lxml import etree  # type: ignore[import-untyped]
 
+from atomr_local.indexing.readers.tables.cells import one_line
 from atomr_local.indexing.readers.wikipedia.infobox import infobox_lines, pairs_of_rows
 from atomr_local.indexing.readers.wikipedia.markup_names import PAGE_FURNITURE
 from atomr_local.indexing.readers.wikipedia.plain_text import Block, Heading, Part, PlainText, assembled, tidied
-from atomr_local.indexing.readers.wikipedia.table_rows import Table, one_line, table_lines
+from atomr_local.indexing.readers.wikipedia.table_rows import Table, table_lines
 
 _DROPPED = frozenset(
     {"head", "script", "style", "nav", "footer", "figure", "noscript", "math", "svg", "form", "button", "h1"}

@@ -19,6 +19,7 @@ from typing import Any
 from mwparserfromhell import parser
 from mwparserfromhell.definitions import is_single
 
+from atomr_local.indexing.readers.tables.cells import one_line
 from atomr_local.indexing.readers.wikipedia.infobox import (
     COORDINATES_LABEL,
     LEAST_FIELDS,
@@ -29,7 +30,7 @@ from atomr_local.indexing.readers.wikipedia.infobox import (
 )
 from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, PAGE_FURNITURE, kept_text
 from atomr_local.indexing.readers.wikipedia.plain_text import Block, Heading, Part, PlainText, assembled, tidied
-from atomr_local.indexing.readers.wikipedia.table_rows import Table, one_line, table_lines
+from atomr_local.indexing.readers.wikipedia.table_rows import Table, table_lines
 from atomr_local.indexing.readers.wikipedia.table_tokens import attributes_of, read_table
 from atomr_local.indexing.readers.wikipedia.value_templates import COORDINATES, coordinates, value_text
 
