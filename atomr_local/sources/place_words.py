@@ -28,7 +28,8 @@ def place_words(locator: Mapping[str, Any]) -> str:
     file = locator.get("file")
     if not isinstance(file, str) or not file:
         return _place_on_page(locator)
-    parts = [file]
+    above = locator.get("above")
+    parts = [f"{above}/{file}" if isinstance(above, str) and above else file]
     for kind, (one, several) in _WORDS.items():
         if kind not in locator:
             continue

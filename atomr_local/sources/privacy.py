@@ -6,13 +6,15 @@ machine. Nothing less would do: words of an answer go into the next query, and e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.store import KINDS, IndexKind, index_names, resolve
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings.schema import Settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import Settings, load_settings
 
 _HINT = (
     "Turn web search off (--no-web), use a model on this machine, or leave the index out (--text-index, --graph-index, "
@@ -88,6 +90,38 @@ def check_handed_on(settings: Settings, name: str) -> None:
     """
     if not settings.privacy.share and name in index_names(settings.privacy.indexes):
         raise InputError(f"{_told([name])} private", hint="To write it for others all the same: --share-private.")
+
+
+def check_sent(settings: Settings, name: str, what: str, host: str, otherwise: str = "--share-private") -> None:
+    """Refuse to send to another machine what stands in a private index.
+
+    Args:
+        what: what would be sent, such as "the titles of its articles".
+        host: where to.
+        otherwise: how the user can say that it may be sent, beside privacy.share in the settings.
+
+    Raises:
+        InputError: the index is private.
+    """
+    if not settings.privacy.share and name in index_names(settings.privacy.indexes):
+        raise InputError(
+            f"{_told([name])} private, and {what} would go to {sanitize_line(host)}",
+            hint=f"Nothing was sent. To send them all the same: {otherwise}, or privacy.share in the settings.",
+        )
+
+
+def mark_private(names: Sequence[str], *, private: bool = True) -> tuple[list[str], Path]:
+    """Write to the settings file that these indexes are private, or are so no longer.
+
+    Returns:
+        All names that are private now, and the settings file.
+
+    Raises:
+        SettingsError: the settings file cannot be read or written.
+    """
+    before = index_names(load_settings().privacy.indexes)
+    now = list(dict.fromkeys([*before, *names])) if private else [name for name in before if name not in names]
+    return now, save_settings({"privacy.indexes": ",".join(now) or None})
 
 
 def check_derived(settings: Settings, name: str, derived: str) -> None:

@@ -22,7 +22,7 @@ from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, V
 from atomr_local.indexing.text_index.vector_state import vector_state
 from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.candidate_vectors import EMBEDDED_HITS, CandidateVectors
-from atomr_local.sources.document_places import DocumentPlaces
+from atomr_local.sources.document_places import DocumentPlaces, is_of_documents
 from atomr_local.sources.feedback import EMBEDDED_AGAIN, READ, behind, names_found
 from atomr_local.sources.protocol import Page, Request, Retrieval, SearchMode, SourceName
 from atomr_local.sources.reranking import Reranker
@@ -81,7 +81,7 @@ class TextSource:
             ) from error
         # Indexes of earlier versions have no list of articles, and no sections.
         self._catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
-        self._places = DocumentPlaces(directory, manifest) if "folders" in manifest.settings else None
+        self._places = DocumentPlaces(directory, manifest) if is_of_documents(manifest) else None
         self._columns = [name for name in _COLUMNS if name in self._table.schema.names]
         self._directory = directory
         self._embedder = embedder

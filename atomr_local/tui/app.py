@@ -24,6 +24,7 @@ from atomr_local.tui.index_changes import IndexChanges
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.key_names import current_keys
+from atomr_local.tui.private_indexes import PrivateIndexes
 from atomr_local.tui.screens.ask.keys import BUSY, GROUPS
 from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.startup import Startup
@@ -93,6 +94,7 @@ class AtomrApp(App[None]):
         self.ask_screen = AskScreen(clock=clock)
         self._startup = Startup(self, assistant)
         self._indexes = IndexChanges(self, partial(self._startup.load, again=True))
+        self.private = PrivateIndexes(self)
         self._opened: Assistant | None = None
         self.idle_embedding = IdleEmbedding(
             self.jobs,
@@ -291,7 +293,10 @@ class AtomrApp(App[None]):
     def action_library(self) -> LibraryScreen:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
-        library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use, self._embed_idle)
+        library = LibraryScreen(
+            lambda: self.assistant.settings, self.jobs, self._use, self._embed_idle, self.private.toggle
+        )
+        self.private.follow()
         self.push_screen(library)
         return library
 
@@ -315,6 +320,8 @@ class AtomrApp(App[None]):
     def _job_changed(self, job: Job) -> None:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
+        if job.state is not JobState.RUNNING:
+            self.private.follow()
         self._indexes.job_ended(job)
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)

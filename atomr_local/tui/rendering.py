@@ -110,7 +110,9 @@ def highlighted(sparql: str) -> Text:
 def place_text(locator: Mapping[str, Any]) -> Text:
     """The place in words, sanitised; empty for a graph query."""
     if words := place_words(locator):
-        return Text(sanitize_line(words), "dim")
+        # The index was made on another machine, and handed on without the files.
+        elsewhere = " (the file is not on this machine)" if locator.get("folder") == "" else ""
+        return Text(sanitize_line(words) + elsewhere, "dim")
     if "passage" in locator:
         place = f"passage {sanitize_line(str(locator['passage']))}"
         span = locator.get("span")

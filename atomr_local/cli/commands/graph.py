@@ -13,6 +13,7 @@ import click
 from atomr_local.cli.commands.graph_from_text import from_text
 from atomr_local.cli.completion import graph_indexes, text_indexes
 from atomr_local.cli.output import note, note_sentence, print_json
+from atomr_local.cli.privacy import marked_private, private_option
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
@@ -79,6 +80,7 @@ graph.add_command(from_text)
 )
 @click.option("--language", default="en", show_default=True, help="Language of labels, aliases and descriptions.")
 @click.option("--linearise", is_flag=True, help="Also make the facts as text, as `atomr graph linearise` does.")
+@private_option
 def build(
     inputs: tuple[Path, ...],
     name: str,
@@ -88,6 +90,7 @@ def build(
     properties: Path | None,
     language: str,
     linearise: bool,
+    private: bool | None,
 ) -> None:
     """Build a graph index from facts.
 
@@ -99,7 +102,10 @@ def build(
     from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.graph_index.index import build_graph_index
 
-    with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
+    with (
+        marked_private("graph", name, private),
+        building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation),
+    ):
         show = _with_notes(progress)
         manifest = build_graph_index(
             inputs,

@@ -11,6 +11,7 @@ import click
 from atomr_local.cli.completion import index_names
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import note_text
+from atomr_local.cli.privacy import private_option
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
@@ -70,12 +71,13 @@ def export(
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_NAME
 @_REPLACE
-def import_(file: Path, called: str, replace: bool) -> None:
+@private_option
+def import_(file: Path, called: str, replace: bool, private: bool | None) -> None:
     """Take in an index that `atomr indexes export` wrote. It is checked in full before it is opened.
 
     Example: atomr indexes import simple.tar.zst
     """
-    _take_in(file, called, replace=replace, origin="")
+    _take_in(file, called, replace=replace, origin="", private=private)
 
 
 @click.command()
@@ -85,7 +87,8 @@ def import_(file: Path, called: str, replace: bool) -> None:
 @click.option("--sha256", callback=_digest, default="", help="SHA-256 of the file, as its maker published it.")
 @click.option("--base-url", default="", help="Server of your own that may be asked over http.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def pull(url: str, called: str, replace: bool, sha256: str, base_url: str, yes: bool) -> None:
+@private_option
+def pull(url: str, called: str, replace: bool, sha256: str, base_url: str, yes: bool, private: bool | None) -> None:
     """Download an exported index and take it in. It is checked in full before it is opened.
 
     The command shows size and time and asks before it downloads. Run the same command again to resume an interrupted
@@ -100,15 +103,16 @@ def pull(url: str, called: str, replace: bool, sha256: str, base_url: str, yes: 
         return
     file, origin = found
     try:
-        _take_in(file, called, replace=replace, origin=origin)
+        _take_in(file, called, replace=replace, origin=origin, private=private)
     except InputError:
         file.unlink(missing_ok=True)  # of no use to a later run
         raise
     file.unlink(missing_ok=True)
 
 
-def _take_in(file: Path, called: str, *, replace: bool, origin: str) -> Manifest:
+def _take_in(file: Path, called: str, *, replace: bool, origin: str, private: bool | None) -> Manifest:
     from atomr_local.cli.fetch.console import bytes_progress
+    from atomr_local.cli.privacy import marked_private
     from atomr_local.indexing.store import check_name
     from atomr_local.indexing.transfer.importing import import_index, read_offer
 
@@ -117,7 +121,8 @@ def _take_in(file: Path, called: str, *, replace: bool, origin: str) -> Manifest
     offer = read_offer(file)
     _tell(offer)
     embedder = embedder_identity_here()
-    with bytes_progress(called or offer.manifest.name) as progress:
+    name = called or offer.manifest.name
+    with marked_private(offer.manifest.kind, name, private), bytes_progress(name) as progress:
         manifest = import_index(
             file, name=called, replace_index=replace, origin=origin, embedder=embedder, progress=progress
         )

@@ -150,17 +150,15 @@ def private(names: tuple[str, ...], off: bool) -> None:
     Example: atomr indexes private notes
     """
     from atomr_local.errors import KnowledgeIndexError
-    from atomr_local.indexing.store import check_name, index_names, list_indexes
-    from atomr_local.settings.file import save_settings
+    from atomr_local.indexing.store import check_name, list_indexes
+    from atomr_local.sources.privacy import mark_private
 
     built = {entry.name for entry in list_indexes()}
     if unknown := [name for name in names if check_name(name) not in built and not off]:
         raise KnowledgeIndexError(
             f"there is no index named {unknown[0]!r}", hint="`atomr indexes list` shows what there is."
         )
-    before = index_names(load_settings().privacy.indexes)
-    now = [name for name in before if name not in names] if off else list(dict.fromkeys([*before, *names]))
-    file = save_settings({"privacy.indexes": ",".join(now) or None})
+    now, file = mark_private(names, private=not off)
     click.echo(f"private: {', '.join(now) or 'none'} ({file})")
 
 

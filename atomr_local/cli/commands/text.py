@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from atomr_local.cli.commands.text_sync import sync
 from atomr_local.cli.completion import text_indexes
 from atomr_local.cli.document_reports import report_documents, show_counts
 from atomr_local.cli.output import note, note_sentence, print_json
+from atomr_local.cli.privacy import marked_private, private_option
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
@@ -110,6 +112,7 @@ def text() -> None:
     help="Leave out files and folders of a folder that match, as in a .gitignore file; may be repeated.",
 )
 @click.option("--hidden", is_flag=True, help="Read the files of a folder whose names begin with a dot too.")
+@private_option
 def build(
     inputs: tuple[Path, ...],
     name: str,
@@ -126,6 +129,7 @@ def build(
     add: bool,
     exclude: tuple[str, ...],
     hidden: bool,
+    private: bool | None,
 ) -> None:
     """Build a text index from articles: JSON lines {"id", "title", "text"}, CSV, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, WikiExtractor's text, or Kiwix ZIM. Or from a folder of your own documents: Markdown, text,
@@ -145,7 +149,7 @@ def build(
     if format_ == "documents" or (format_ == "auto" and are_documents(inputs)):
         if add or limit is not None or titles is not None or engine != "local" or processes is not None:
             raise click.UsageError("documents are read without --add, --limit, --titles, --engine ray and --processes")
-        _build_documents(inputs, name, exclude, hidden, vectors)
+        _build_documents(inputs, name, exclude, hidden, vectors, private)
         return
     if exclude or hidden:
         raise click.UsageError("--exclude and --hidden are for folders of documents")
@@ -155,12 +159,18 @@ def build(
     from atomr_local.indexing.readers.columns import Columns
     from atomr_local.indexing.readers.detect import ReadOptions, record_kind
     from atomr_local.indexing.text_index.index import build_text_index
+    from atomr_local.sources.privacy import check_sent
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
-    with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
+    with (
+        marked_private("text", name, private),
+        building("text", name, lambda state: state.passages, "passages") as (progress, cancellation),
+    ):
+        if engine == "ray" and (cluster := os.environ.get("RAY_ADDRESS", "")) not in {"", "local"}:
+            check_sent(load_settings(), name, "its articles", f"the Ray cluster {cluster}", "--no-private")
         manifest = build_text_index(
             inputs,
             name,
@@ -194,7 +204,12 @@ def build(
 
 
 def _build_documents(
-    roots: Sequence[Path], name: str, exclude: Sequence[str], hidden: bool, vectors: Literal["auto", "now", "later"]
+    roots: Sequence[Path],
+    name: str,
+    exclude: Sequence[str],
+    hidden: bool,
+    vectors: Literal["auto", "now", "later"],
+    private: bool | None,
 ) -> None:
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import building
@@ -204,7 +219,10 @@ def _build_documents(
 
     prepare_threads()
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
-    with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
+    with (
+        marked_private("text", name, private, documents=True),
+        building("text", name, lambda state: state.passages, "passages") as (progress, cancellation),
+    ):
         manifest = build_documents_index(
             roots,
             name,

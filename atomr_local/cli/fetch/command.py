@@ -25,6 +25,7 @@ from atomr_local.cli.fetch.console import (
     size_argument,
 )
 from atomr_local.cli.fetch.labels import LabelsWish, build_with_labels, fetch_labels, lacking
+from atomr_local.cli.options import overrides
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, checked_url, shown
@@ -37,6 +38,7 @@ from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
 from atomr_local.settings.schema import load_settings
+from atomr_local.sources.privacy import check_sent
 
 
 def _size(_: click.Context, __: click.Parameter, value: str) -> int:
@@ -205,6 +207,7 @@ class WikidataWish:
     yes: bool
     rate: float
     base_url: str
+    share_private: bool = False
 
     @property
     def stem(self) -> str:
@@ -255,6 +258,9 @@ class WikidataWish:
     "--rate", type=_Rate(0.001, 10), default=2.0, show_default=True, help="Maximum number of requests per second."
 )
 @click.option("--base-url", default=WIKIDATA, help="Address of api.php to use instead of Wikidata's.")
+@click.option(
+    "--share-private", is_flag=True, help="Send the titles or ids of a private index to the server all the same."
+)
 @_BUILD
 @_CONTACT
 @_YES
@@ -263,6 +269,8 @@ def wikidata(contact: str | None, build: str, labels_for: str, **wanted: Any) ->
 
     Articles are looked up in Wikidata's API by their Wikidata id, or by their title on --site. Then the names and types
     of everything that they point to are downloaded. Run the same command again to resume an interrupted download.
+
+    These titles and ids leave this machine. Those of a private index do only with --share-private.
 
     Example: atomr fetch wikidata --text-index simple --site simplewiki --build simple
     """
@@ -307,7 +315,7 @@ def _labels(contact: str | None, build: str, name: str, **wanted: Any) -> None:
         )
     if build and build != check_name(name):
         raise click.UsageError(f"--labels-for {name} can only build {name} again: --build {name}")
-    kept = {key: wanted[key] for key in ("to", "languages", "yes", "rate", "base_url")}
+    kept = {key: wanted[key] for key in ("to", "languages", "yes", "rate", "base_url", "share_private")}
     wish = LabelsWish(name=check_name(name), **kept)
     with interruptible():
         found = lacking(wish)
@@ -354,8 +362,12 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
     """Ask and fetch; the file and the list of its entities, None if the user does not want to.
 
     Raises:
+        InputError: the text index is private.
         AtomrError: the entities cannot be determined, or something cannot be fetched or written.
     """
+    if wish.text_index:
+        may_send = load_settings(**overrides(share_private=wish.share_private))
+        check_sent(may_send, wish.text_index, "the titles and ids of its articles", shown(wish.base_url))
     if wish.entities is not None:
         wanted, titles = read_entity_ids(wish.entities), list[str]()
     else:

@@ -10,6 +10,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.cli.fetch.console import TransferProgress, agreed
+from atomr_local.cli.options import overrides
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, shown
@@ -18,6 +19,8 @@ from atomr_local.fetching.labels import Unlabelled, unlabelled_in
 from atomr_local.fetching.slices import Slice
 from atomr_local.fetching.wikibase import Wikibase
 from atomr_local.indexing.builds.rebuilding import rebuild_words
+from atomr_local.settings.schema import load_settings
+from atomr_local.sources.privacy import check_sent
 
 
 @dataclass
@@ -30,6 +33,7 @@ class LabelsWish:
     yes: bool
     rate: float
     base_url: str
+    share_private: bool = False
 
     @property
     def target(self) -> Path:
@@ -57,8 +61,11 @@ def fetch_labels(client: Client, wish: LabelsWish, found: Unlabelled) -> Path | 
     """Ask and fetch; the file, None if the user does not want to.
 
     Raises:
+        InputError: the index is private.
         AtomrError: something cannot be fetched or written.
     """
+    may_send = load_settings(**overrides(share_private=wish.share_private))
+    check_sent(may_send, wish.name, "the ids of what it has no labels for", shown(wish.base_url))
     count = len(found.items) + len(found.properties)
     requests = sum(-(-len(ids) // ENTITIES_A_REQUEST) for ids in (found.items, found.properties))
     note_text(

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.readers.documents.document import PlaceKind
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, Known
 
@@ -34,6 +35,10 @@ CREATE INDEX IF NOT EXISTS gone_article ON gone (article);
 _COLUMNS = "path, root, size, stamp, digest, reader, problem, notes, articles, aliases, seq"
 _NOT_GONE = "NOT EXISTS (SELECT 1 FROM gone WHERE gone.article = articles.id AND gone.seq > articles.seq)"
 _ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
+_PLACES = (
+    "SELECT places.path, coalesce(documents.root, 0), kind, marks FROM places "
+    "LEFT JOIN documents ON documents.path = places.path WHERE article = ?"
+)
 _KEPT_MARKS = 64
 _MOST_STARTS = 50  # pages that one passage begins
 _MOST_MARKS = 64 << 20  # bytes of one article's places
@@ -177,7 +182,7 @@ class Places:
 
     def __init__(self, directory: Path) -> None:
         self._pool = ReadOnlyPool(directory / CATALOG)
-        self._kept: dict[str, tuple[str, str, list[Any]] | None] = {}
+        self._kept: dict[str, tuple[str, int, str, list[Any]] | None] = {}
 
     def close(self) -> None:
         self._pool.close()
@@ -185,14 +190,14 @@ class Places:
     def locate(self, article: str, start: int, end: int) -> dict[str, Any]:
         """The file of text[start:end] of the article and the place in it: {"file", "page"} and the like; {} if unknown.
 
-        What reaches over several places has a list of the first and the last; "page_starts" says where in the text the
-        later pages begin: [offset from `start`, page].
+        "root" is the number of the root that the file belongs to. What reaches over several places has a list of the
+        first and the last; "page_starts" says where in the text the later pages begin: [offset from `start`, page].
         """
         found = self._marks(article)
         if found is None:
             return {}
-        path, kind, marks = found
-        where: dict[str, Any] = {"file": path}
+        path, root, kind, marks = found
+        where: dict[str, Any] = {"file": path, "root": root}
         offsets = [mark[0] for mark in marks]
         first, last = bisect_right(offsets, start) - 1, bisect_right(offsets, max(start, end - 1)) - 1
         if kind and marks and last >= 0:
@@ -203,23 +208,36 @@ class Places:
                 where["page_starts"] = [[offset - start, page] for offset, page in later]
         return where
 
-    def _marks(self, article: str) -> tuple[str, str, list[Any]] | None:
+    def _marks(self, article: str) -> tuple[str, int, str, list[Any]] | None:
         if article not in self._kept:
             if len(self._kept) >= _KEPT_MARKS:
                 self._kept.clear()
             try:
-                rows = self._pool.rows("SELECT path, kind, marks FROM places WHERE article = ?", (article,))
+                rows = self._pool.rows(_PLACES, (article,))
                 self._kept[article] = _unpacked(*rows[0]) if rows else None
-            except (sqlite3.Error, ValueError, zlib.error) as error:
+            except (sqlite3.Error, ValueError, zlib.error, RecursionError) as error:
                 raise KnowledgeIndexError(
                     f"the places in {CATALOG} cannot be read: {error}", hint="Build the index again."
                 ) from error
         return self._kept[article]
 
 
-def _unpacked(path: Any, kind: Any, marks: Any) -> tuple[str, str, list[Any]]:
-    # An index may come from elsewhere: what it unpacks to is bounded.
-    return str(path), str(kind), json.loads(zlib.decompressobj().decompress(marks, _MOST_MARKS))
+def _unpacked(path: Any, root: Any, kind: Any, marks: Any) -> tuple[str, int, str, list[Any]]:
+    # An index may come from elsewhere: what it unpacks to is bounded, and of the form that is written.
+    kinds = {"", *get_args(PlaceKind)}
+    if not (isinstance(path, str) and isinstance(root, int) and kind in kinds and isinstance(marks, bytes)):
+        raise ValueError("a place is not of its form")
+    found = json.loads(zlib.decompressobj().decompress(marks, _MOST_MARKS))
+    if not (isinstance(found, list) and all(_is_mark(mark) for mark in found)):
+        raise ValueError("the places of a file are not of their form")
+    return path, root, kind, found
+
+
+def _is_mark(mark: Any) -> bool:
+    match mark:
+        case [int(), int() | str()]:
+            return True
+    return False
 
 
 def _span(kind: str, begin: Any, finish: Any) -> Any:

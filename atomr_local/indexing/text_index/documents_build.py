@@ -20,7 +20,7 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.builds.publishing import LEDGER
 from atomr_local.indexing.readers.base import Article, Section, encodable
 from atomr_local.indexing.readers.documents.document import UnreadableError
-from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of
+from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, spelled
 from atomr_local.indexing.readers.documents.kinds import MARKDOWN
 from atomr_local.indexing.readers.documents.parsing import PARSERS
 from atomr_local.indexing.readers.documents.process import DocumentParser
@@ -57,10 +57,11 @@ def prefixed(folders: Sequence[Folder]) -> list[tuple[int, str, FoundFile]]:
     """
     found: list[tuple[int, str, FoundFile]] = []
     seen: set[str] = set()
+    names = root_names([folder.root for folder in folders])
     for number, folder in enumerate(folders):
-        before = f"{folder.root.resolve().name}/" if len(folders) > 1 and folder.root.is_dir() else ""
+        alone = folder.root.is_file()
         for file in folder.files():
-            path = encodable(before + file.path)
+            path = encodable(names[number] if alone and names[number] else f"{names[number]}/{file.path}".lstrip("/"))
             if path in seen:
                 raise InputError(
                     f"two of the inputs have a file {path}",
@@ -69,6 +70,25 @@ def prefixed(folders: Sequence[Folder]) -> list[tuple[int, str, FoundFile]]:
             seen.add(path)
             found.append((number, path, file))
     return found
+
+
+def root_names(roots: Sequence[Path]) -> list[str]:
+    """What stands before the paths of each root's files, "" of a single root; of a root that is a file, its path.
+
+    That is its own name, and for roots of the same name as much of what is above them as tells them apart.
+    """
+    if len(roots) < 2:
+        return [""] * len(roots)
+    parts = [[part for part in root.resolve().parts if part != root.resolve().anchor] or ["root"] for root in roots]
+
+    def ending(number: int) -> str:
+        for length in range(1, len(parts[number]) + 1):
+            tail = parts[number][-length:]
+            if all(other == parts[number] or other[-length:] != tail for other in parts):
+                break
+        return "/".join(spelled(part) for part in tail)
+
+    return [ending(number) for number in range(len(parts))]
 
 
 def differs(folders: Sequence[Folder], listed: Sequence[ListedDocument]) -> bool:
@@ -82,7 +102,10 @@ def differs(folders: Sequence[Folder], listed: Sequence[ListedDocument]) -> bool
     found = prefixed(folders)
     if {path for _, path, _ in found} != set(known):
         return True
-    return any(not _as_listed(folders[number], file, known[path], reader) for number, path, file in found)
+    return any(
+        known[path].root != number or not _as_listed(folders[number], file, known[path], reader)
+        for number, path, file in found
+    )
 
 
 def _as_listed(folder: Folder, file: FoundFile, known: ListedDocument, reader: str) -> bool:
@@ -161,6 +184,8 @@ class DocumentsBuild(TextBuild):
         known = self._documents.document(path)
         stamp = stamp_of(file)
         if known is not None and stamp and (known.stamp, known.size, known.reader) == (stamp, file.size, self._reader):
+            if known.root != number:
+                self._list(replace(known, root=number), stamp=stamp)
             return
         handle = None
         found = ListedDocument(path, number, file.size, reader=self._reader)
@@ -174,7 +199,7 @@ class DocumentsBuild(TextBuild):
             before = os.fstat(handle)
             digest = digest_of(handle)
             if known is not None and known.digest == digest and known.reader == self._reader:
-                self._list(known, stamp=stamp)
+                self._list(replace(known, root=number), stamp=stamp)
                 return
             texts = parser.read(handle, PurePosixPath(file.path).name, self.cancellation)
             after = os.fstat(handle)

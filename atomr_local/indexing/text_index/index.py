@@ -370,7 +370,8 @@ def changeable(
     if follows_folder is not None and ("folders" in manifest.settings) != follows_folder:
         if follows_folder:
             raise KnowledgeIndexError(
-                f"the text index {name!r} was not built from a folder",
+                f"the text index {name!r} follows no folder"
+                + (": it was made on another machine" if "imported" in manifest.settings else ""),
                 hint=f"Build it from one: atomr text build FOLDER --name {name}",
             )
         raise KnowledgeIndexError(

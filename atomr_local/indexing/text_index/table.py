@@ -149,6 +149,14 @@ class PassageTable:
             return False
         return True
 
+    def rewrite(self) -> None:
+        """Write every row anew, so that nothing of deleted rows is left once :meth:`forget` has run.
+
+        LanceDB only notes what is deleted; its compaction leaves files alone of which little is.
+        """
+        with writing(self.path.parent):
+            self._table.update(where="id IS NOT NULL", values_sql={"id": "id"})
+
     def compact(self) -> None:
         """Put the small files of many appends together; no version is lost."""
         with writing(self.path.parent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +20,7 @@ from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.transfer import provenance
 from atomr_local.indexing.transfer.archive import END, header, packing, padding
 from atomr_local.indexing.transfer.provenance import Provenance
+from atomr_local.indexing.transfer.remains import HandedOn, holds_remains, report_for_others, without_remains
 from atomr_local.input_files import open_regular
 from atomr_local.output_files import not_written, sync, sync_directory
 
@@ -48,7 +50,8 @@ def export_index(
 ) -> Exported:
     """Write the index `name` into `file`, comparing every byte with the index's checksums on the way.
 
-    The manifest in the file names the inputs without their directories, and no list of the user's own files.
+    The manifest in the file names the inputs without their directories. Of documents, neither the file nor what was
+    removed, could not be read or lost something is named.
 
     Args:
         replace_file: a file that is there is replaced, once the new one is whole.
@@ -66,11 +69,13 @@ def export_index(
     manifest, files = _described(kind, directory)
     if os.path.lexists(file) and not replace_file:
         raise InputError(f"{file} already exists", hint="Name another file, or add --replace.")
+    if holds_remains(manifest):
+        _compared(directory, manifest, files, progress, cancellation or Cancellation())
     partial = file.with_name(f".{file.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
     try:
-        with partial.open("xb") as raw:
+        with without_remains(directory, manifest, files, file.absolute().parent) as given, partial.open("xb") as raw:
             sink = _Hashed(raw)
-            work = _Export(directory, manifest, files, said, progress, cancellation or Cancellation())
+            work = _Export(directory, given, said, progress, cancellation or Cancellation())
             with packing(sink) as write:  # type: ignore[arg-type]
                 work.write(write)
             raw.flush()
@@ -78,7 +83,7 @@ def export_index(
             size = raw.tell()
         partial.replace(file)
         sync_directory(file.absolute().parent)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, sqlite3.Error) as error:
         raise not_written(file, error) from error
     finally:
         partial.unlink(missing_ok=True)
@@ -107,9 +112,10 @@ def shareable(manifest: store.Manifest) -> store.Manifest:
     skipped = settings.get("skipped")
     if isinstance(skipped, dict):
         settings["skipped"] = skipped | {"samples": [_without_folder(sample) for sample in skipped.get("samples", [])]}
-    for what in ("titles",):
-        if isinstance(settings.get(what), str):
-            settings[what] = PurePath(settings[what]).name
+    if isinstance(settings.get("titles"), str):
+        settings["titles"] = PurePath(settings["titles"]).name
+    if "documents" in settings:
+        settings["documents"] = report_for_others(settings["documents"])
     inputs = [replace(item, path=PurePath(item.path).name) for item in manifest.inputs]
     return replace(manifest, inputs=inputs, settings=settings)
 
@@ -123,24 +129,46 @@ def _without_folder(sample: Any) -> Any:
     return [PurePath(str(sample[0])).name, *sample[1:]] if isinstance(sample, list | tuple) and sample else sample
 
 
+def _compared(
+    directory: Path,
+    manifest: store.Manifest,
+    files: dict[str, digests.FileDigest],
+    progress: Progress,
+    cancellation: Cancellation,
+) -> None:
+    """Read every file of an index of which some are written anew before they are handed on.
+
+    Raises:
+        KnowledgeIndexError: one is not what was built.
+        Cancelled: `cancellation` was thrown.
+    """
+    total, done = sum(item.size for item in files.values()), 0
+    for name, item in files.items():
+        for piece in _pieces(directory / name, item, directory, manifest.kind):
+            cancellation.check()
+            done += len(piece)
+            progress("checking", done, total)
+
+
 @dataclass
 class _Export:
     directory: Path
-    manifest: store.Manifest
-    files: dict[str, digests.FileDigest]
+    given: HandedOn
     said: Provenance
     progress: Progress
     cancellation: Cancellation
 
     def write(self, write: Callable[[bytes], None]) -> None:
-        text = json.dumps(asdict(shareable(self.manifest)), ensure_ascii=False, indent=1)
-        members = ((store.DIGESTS, digests.document(self.files, text)), (provenance.FILE, self.said.data()))
+        manifest, files = self.given.manifest, self.given.files
+        text = json.dumps(asdict(shareable(manifest)), ensure_ascii=False, indent=1)
+        members = ((store.DIGESTS, digests.document(files, text)), (provenance.FILE, self.said.data()))
         for name, data in members:
             write(header(name, len(data)) + data + padding(len(data)))
-        total, done = sum(item.size for item in self.files.values()), 0
-        for name, item in self.files.items():
+        total, done = sum(item.size for item in files.values()), 0
+        for name, item in files.items():
             write(header(name, item.size))
-            for piece in self._pieces(name, item):
+            place = self.given.written_anew.get(name, self.directory / name)
+            for piece in _pieces(place, item, self.directory, manifest.kind):
                 self.cancellation.check()
                 write(piece)
                 done += len(piece)
@@ -148,31 +176,32 @@ class _Export:
             write(padding(item.size))
         write(END)
 
-    def _pieces(self, name: str, item: digests.FileDigest) -> Iterator[bytes]:
-        """The content of one file.
 
-        Raises:
-            KnowledgeIndexError: it is not what was built.
-        """
-        digest, left = hashlib.blake2b(digest_size=32), item.size
-        try:
-            with open_regular(self.directory / name) as stream:
-                while piece := stream.read(min(_CHUNK, left + 1)):
-                    left -= len(piece)
-                    if left < 0:
-                        break
-                    digest.update(piece)
-                    yield piece
-        except OSError as error:
-            raise self._damaged(name) from error
-        if left or digest.hexdigest() != item.blake2b:
-            raise self._damaged(name)
+def _pieces(path: Path, item: digests.FileDigest, directory: Path, kind: store.IndexKind) -> Iterator[bytes]:
+    """The content of one file of the index in `directory`.
 
-    def _damaged(self, name: str) -> KnowledgeIndexError:
-        return KnowledgeIndexError(
-            f"{self.directory / name} is not what was built, or was replaced meanwhile",
-            hint=damage_hint(self.manifest.kind, self.directory),
-        )
+    Raises:
+        KnowledgeIndexError: it is not what was built.
+    """
+    digest, left = hashlib.blake2b(digest_size=32), item.size
+    try:
+        with open_regular(path) as stream:
+            while piece := stream.read(min(_CHUNK, left + 1)):
+                left -= len(piece)
+                if left < 0:
+                    break
+                digest.update(piece)
+                yield piece
+    except OSError as error:
+        raise _damaged(path, directory, kind) from error
+    if left or digest.hexdigest() != item.blake2b:
+        raise _damaged(path, directory, kind)
+
+
+def _damaged(path: Path, directory: Path, kind: store.IndexKind) -> KnowledgeIndexError:
+    return KnowledgeIndexError(
+        f"{path} is not what was built, or was replaced meanwhile", hint=damage_hint(kind, directory)
+    )
 
 
 class _Hashed:

@@ -25,6 +25,7 @@ from atomr_local.indexing.transfer import provenance
 from atomr_local.indexing.transfer.archive import ArchiveReader, damaged, plain_name, reading
 from atomr_local.indexing.transfer.exporting import without_own
 from atomr_local.indexing.transfer.provenance import Provenance
+from atomr_local.indexing.transfer.remains import report_for_others
 from atomr_local.indexing.transfer.schemas import is_database, schema_problem
 from atomr_local.indexing.verify import verify_index
 
@@ -227,5 +228,7 @@ def _publish(file: Path, offer: Offer, called: str, origin: str, scratch: Path) 
         "provenance": asdict(offer.said),
     }
     settings = without_own(offer.manifest.settings)  # no index from elsewhere names folders of this machine
+    if "documents" in settings:
+        settings["documents"] = report_for_others(settings["documents"])
     manifest = replace(offer.manifest, name=called, settings=settings | {"imported": said})
     return store.read_manifest(publishing.publish(scratch, manifest))

@@ -82,7 +82,7 @@ def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, capsys: Cap
     corpus.write_text('{"id": "1", "title": "Como", "text": "Lake Como is deep."}\n')
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
     assert atomr("text", "sync", "mine") == 1
-    assert "was not built from a folder" in capsys.readouterr().err
+    assert "follows no folder" in capsys.readouterr().err
     build(folder)
     folder.rename(tmp_path / "elsewhere")
     assert atomr("text", "sync", "notes") == 1

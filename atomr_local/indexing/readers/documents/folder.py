@@ -65,7 +65,7 @@ class Folder:
             root = self.root.resolve(strict=True)
             if not root.is_dir():
                 status = root.stat()
-                yield FoundFile(_spelled(root.name), root, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                yield FoundFile(spelled(root.name), root, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
                 return
             os.scandir(root).close()
         except OSError as error:
@@ -121,7 +121,7 @@ def _below(root: Path, folder: Path, prefix: str, excluded: Any, hidden: bool, d
         yield FoundFile(prefix or ".", folder, problem=f"the folder cannot be read: {_reason(error)}")
         return
     for entry in found:
-        path = f"{prefix}{_spelled(entry.name)}"
+        path = f"{prefix}{spelled(entry.name)}"
         if (entry.name.startswith(".") and not hidden) or excluded(path):
             continue
         try:
@@ -166,7 +166,8 @@ def _excluded(patterns: Sequence[str]) -> Any:
     return spec.match_file
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
+    """A name of a file as text; bytes that are no UTF-8 are spelled out."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

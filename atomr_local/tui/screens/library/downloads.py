@@ -23,8 +23,9 @@ from atomr_local.catalog.offered import (
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.indexing.builds.space import human_size
-from atomr_local.indexing.store import STARTER, check_name, list_indexes
+from atomr_local.indexing.store import STARTER, check_name, index_names, list_indexes
 from atomr_local.sanitize import sanitize_line
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.jobs import Command
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class TextIndex:
     name: str
     articles: int
     site: str
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,12 @@ def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
     index = next((item for item in indexes if item.name == request.index), None)
     if index is None:
         raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
+    if index.private:
+        raise InputError(
+            f"the index {index.name} is private, and the titles of its articles would go to {_host(WIKIDATA)}",
+            hint="Press P on it in the library if it is not private. To send them all the same: "
+            f"atomr fetch wikidata --text-index {index.name} --share-private",
+        )
     from atomr_local.fetching.wikipedia import SITE
 
     site = request.site.lower()
@@ -195,15 +203,17 @@ def _host(url: str) -> str:
 
 def text_indexes() -> list[TextIndex]:
     """The whole text indexes but the starter's. It reads the disk: call it from a worker."""
-    return [_text_index(entry) for entry in list_indexes() if entry.kind == "text" and entry.manifest is not None
-            and entry.name != STARTER]  # fmt: skip
+    privacy = load_settings().privacy
+    private = [] if privacy.share else index_names(privacy.indexes)
+    return [_text_index(entry, entry.name in private) for entry in list_indexes()
+            if entry.kind == "text" and entry.manifest is not None and entry.name != STARTER]  # fmt: skip
 
 
-def _text_index(entry: IndexEntry) -> TextIndex:
+def _text_index(entry: IndexEntry, private: bool) -> TextIndex:
     manifest = entry.manifest
     assert manifest is not None
     files = " ".join(item.path for item in manifest.inputs)
-    return TextIndex(entry.name, int(manifest.counts.get("articles", 0)), site_of(files))
+    return TextIndex(entry.name, int(manifest.counts.get("articles", 0)), site_of(files), private)
 
 
 def site_of(files: str) -> str:

@@ -48,6 +48,8 @@ class LibraryScreen(Screen[None]):
                 id="library.embed"),
         Binding("L", "idle", "When idle", tooltip="Embed the index whenever no question runs; again: no longer",
                 id="library.idle"),
+        Binding("P", "private", "Private", tooltip="Let nothing that is read in the index leave this machine; again to "
+                "take that back", id="library.private"),
         Binding("v", "verify", "Verify", tooltip="Check the index or model for damage",
                 id="library.verify"),
         Binding("x", "export", "Export", tooltip="Write the index to a file for others", id="library.export"),
@@ -62,6 +64,7 @@ class LibraryScreen(Screen[None]):
         jobs: Jobs,
         use: Callable[[str, str], None],
         embed_idle: Callable[[str], None] = lambda _: None,
+        mark_private: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Make the screen.
 
@@ -69,9 +72,10 @@ class LibraryScreen(Screen[None]):
             settings: gives those that hold now.
             use: called with the name of a setting and the thing that it shall choose.
             embed_idle: called with the name of an index that shall be embedded while no question runs, or no longer.
+            mark_private: called with the name of an index that shall be private, or no longer.
         """
         super().__init__()
-        self._use, self._embed_idle = use, embed_idle
+        self._use, self._embed_idle, self._mark_private = use, embed_idle, mark_private
         self._settings = settings
         self._jobs = jobs
         self._items: list[LibraryItem] = []
@@ -104,7 +108,7 @@ class LibraryScreen(Screen[None]):
         table.clear()
         for item in items:
             mark = Text("✓" if item.chosen else "", "bold green")
-            state = Text(item.state, "" if item.state == "OK" else "yellow")
+            state = Text(item.state, "" if item.state == "OK" else "yellow").append(", private" if item.private else "")
             size = Text(human_size(item.size), justify="right")
             table.add_row(mark, item.kind, Text(sanitize_line(item.name)), state, size, Text(sanitize_line(item.built)))
         if items:
@@ -135,6 +139,7 @@ class LibraryScreen(Screen[None]):
             "use": item is not None and bool(item.setting) and not item.unfinished,
             "remove": item is not None,  # of what is no index it tells so
             "verify": item is not None and item.kind != "embedder",
+            "private": item is not None and item.is_index and (bool(item.setting) or item.private),
             "export": item is not None and item.is_index and bool(item.setting),
         }
         return possible.get(action, True) or None
@@ -214,6 +219,23 @@ class LibraryScreen(Screen[None]):
         if item is not None and (item.fillable or item.idle):
             self._embed_idle(item.name)
             self.refresh_list()
+
+    def action_private(self) -> None:
+        """Mark the index at once; take the mark away after asking."""
+        item = self._current
+        if item is None or not item.is_index:
+            return
+        change = partial(self._change_private, item.name)
+        if not item.private:
+            change()
+            return
+        title = f"Is the index {item.name} private no longer?"
+        text = "Words of it may then go to the web, to a model on another machine, and into files for others."
+        confirm(self.app, title, text, change, yes="No longer private")
+
+    def _change_private(self, name: str) -> None:
+        self._mark_private(name)
+        self.refresh_list()
 
     def action_verify(self) -> None:
         item = self._current

@@ -90,8 +90,8 @@ def test_a_folder_is_read_below_and_its_places_are_known(folder: Path) -> None:
     assert (report.state, report.problems, report.notes) == ("whole", [], [])
     directory = store.index_path("text", "mine")
     with closing(Places(directory)) as places:
-        assert places.locate("bees.md", 0, 5) == {"file": "bees.md", "line": 6}
-        assert places.locate("sub/long.txt", 0, 3_000) == {"file": "sub/long.txt", "line": [1, 11]}
+        assert places.locate("bees.md", 0, 5) == {"file": "bees.md", "root": 0, "line": 6}
+        assert places.locate("sub/long.txt", 0, 3_000) == {"file": "sub/long.txt", "root": 0, "line": [1, 11]}
         assert places.locate("other", 0, 5) == {}
     with closing(CatalogReader(directory)) as catalog:
         assert catalog.targets("honey bees") == ["Bees"]

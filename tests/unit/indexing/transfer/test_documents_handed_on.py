@@ -1,0 +1,135 @@
+"""An index of documents handed on: its citations stay, and nothing of the maker's machine goes with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.fake_embedder import FakeEmbedder
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.text_index.document_catalog import listed_documents
+from atomr_local.indexing.text_index.documents import build_documents_index, sync_documents_index
+from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
+from atomr_local.indexing.transfer.exporting import export_index
+from atomr_local.indexing.transfer.importing import import_index
+from atomr_local.indexing.transfer.provenance import Provenance
+from atomr_local.indexing.transfer.remains import report_for_others
+from atomr_local.indexing.verify import verify_indexes
+from atomr_local.sources.place_words import file_address, place_words
+from atomr_local.sources.protocol import Request
+from atomr_local.sources.text import TextSource
+from atomr_local.tui.rendering import place_text
+
+SAID = Provenance.now("", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "maker"))
+    root = tmp_path / "private-place" / "notes"
+    root.mkdir(parents=True)
+    (root / "boat.md").write_text("# Boats\n\nOars.\n\n## Rent\n\nAnn Lee rented the yellow boat.\n")
+    for i in range(20):
+        (root / f"n{i}.txt").write_text(f"Hill number {i} is green.")
+    (root / "gone.txt").write_text("Zanzibarquux was the word.")
+    (root / "unreadablename.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    (root / "lossyname.html").write_text(
+        "<html><head><title>Page</title></head><body><p>Some words of a page.</p></body></html>"
+    )
+    return root
+
+
+def unpacked(file: Path) -> bytes:
+    with pa.CompressedInputStream(pa.OSFile(str(file)), "zstd") as stream:
+        return bytes(stream.read())
+
+
+def exported(folder: Path, tmp_path: Path) -> Path:
+    build_documents_index([folder], "notes", embedder=FakeEmbedder())
+    (folder / "gone.txt").unlink()
+    sync_documents_index("notes", embedder=FakeEmbedder())
+    return export_index("text", "notes", tmp_path / "notes.tar.zst", SAID).path
+
+
+def test_a_citation_keeps_its_place_and_says_that_the_file_is_not_here(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = exported(folder, tmp_path)
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "other"))
+    # A file of this name on the other machine is another one.
+    monkeypatch.chdir(folder)
+    import_index(file)
+    [report] = verify_indexes("notes")
+    assert (report.state, report.problems) == ("whole", [])
+    source = TextSource(store.index_path("text", "notes"), FakeEmbedder())
+    try:
+        request = Request("", "Who rented the yellow boat?", mode="keyword", top_k=3)
+        locator = source.retrieve(request, Cancellation()).evidence[0].locator
+    finally:
+        source.close()
+    assert place_words(locator) == "boat.md, lines 3–7"
+    assert file_address(locator) == ""
+    assert str(place_text(locator)) == "boat.md, lines 3–7 (the file is not on this machine)"
+    with pytest.raises(KnowledgeIndexError, match="follows no folder"):
+        sync_documents_index("notes", embedder=FakeEmbedder())
+
+
+def test_nothing_of_the_makers_machine_is_in_the_file(folder: Path, tmp_path: Path) -> None:
+    before = listed_documents_of(folder)
+    data = unpacked(exported(folder, tmp_path))
+    for secret in ("private-place", str(folder), "unreadablename", "Zanzibarquux", "zanzibarquux", "gone.txt"):
+        assert secret.encode() not in data, secret
+    assert b"boat.md" in data
+    assert [path.name for path in tmp_path.iterdir() if "exporting" in path.name] == []
+    after = {one.path: one for one in listed_documents(store.index_path("text", "notes"))}
+    assert after["unreadablename.png"].problem, "the maker's own index knows it still"
+    assert "unreadablename.png" in before
+
+
+def listed_documents_of(folder: Path) -> list[str]:
+    build_documents_index([folder], "before", embedder=FakeEmbedder())
+    return [one.path for one in listed_documents(store.index_path("text", "before"))]
+
+
+def test_what_was_removed_from_any_index_is_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "maker"))
+    corpus = tmp_path / "corpus.jsonl"
+    articles = [{"id": str(i), "title": f"Hill {i}", "text": f"Hill {i} is green."} for i in range(30)]
+    articles.append({"id": "x", "title": "Removedtitle", "text": "Zanzibarquux is gone."})
+    corpus.write_text("".join(json.dumps(article) + "\n" for article in articles))
+    build_text_index([corpus], "mine", embedder=FakeEmbedder())
+    remove_from_text_index("mine", ["Removedtitle"])
+    file = export_index("text", "mine", tmp_path / "mine.tar.zst", SAID).path
+    data = unpacked(file).lower()
+    assert b"zanzibarquux" not in data
+    assert b"removedtitle" not in data
+    manifest = import_index(file, name="copy")
+    assert manifest.counts["articles"] == 30
+    assert [report.problems for report in verify_indexes("copy")] == [[]]
+
+
+def test_a_damaged_index_of_documents_is_not_exported(folder: Path, tmp_path: Path) -> None:
+    build_documents_index([folder], "notes", embedder=FakeEmbedder())
+    [table, *_] = sorted((store.index_path("text", "notes") / "passages.lance" / "data").iterdir())
+    data = bytearray(table.read_bytes())
+    data[len(data) // 2] ^= 1
+    table.write_bytes(data)
+    with pytest.raises(KnowledgeIndexError, match="is not what was built"):
+        export_index("text", "notes", tmp_path / "b.tar.zst", SAID)
+    assert not list(tmp_path.glob("*b.tar*"))
+
+
+def test_what_an_index_from_elsewhere_says_of_its_files_is_counted_only() -> None:
+    assert report_for_others(
+        {"files": "many", "unread": [1], "lossy": {"count": 2, "samples": [["a", "b"]]}, "x": 1}
+    ) == {
+        "files": 0,
+        "bytes": 0,
+        "unread": {"count": 0, "samples": []},
+        "lossy": {"count": 2, "samples": []},
+    }
