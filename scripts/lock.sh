@@ -19,5 +19,5 @@ lock() { # lock OUT UV-ARGUMENTS...: torch is left out, for its CPU build and it
 
 lock requirements/build.lock requirements/build.in
 lock requirements/release.lock requirements/release.in
-lock requirements/run.lock pyproject.toml --extra starter --extra documents
+lock requirements/run.lock pyproject.toml --extra starter --extra documents --extra mcp --extra serve
 lock requirements/dev.lock pyproject.toml --extra starter --extra documents --extra dev --extra docs

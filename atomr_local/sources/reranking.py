@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.input_files import read_regular
+from atomr_local.system.installation import add_packages
 from atomr_local.system.offline_imports import import_sentence_transformers
 
 _CONFIG_BYTES = 1 << 20
@@ -145,7 +146,10 @@ class _TorchPairs:
                     activation_fn=torch.nn.Identity(),
                 )
         except ImportError as error:
-            raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
+            raise MissingPartError(
+                f"sentence-transformers cannot be loaded: {error}",
+                hint=f"Install it with: {add_packages('sentence-transformers')}",
+            ) from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
             raise ModelError(
                 f"the reranker in {directory} cannot be loaded: {error}", hint="Check that its files are complete."

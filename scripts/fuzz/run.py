@@ -2,7 +2,7 @@
 """Fuzz the parsers of everything that comes from outside.
 
     python scripts/fuzz/run.py gguf --seconds 60       one target or several, one after the other
-    python scripts/fuzz/run.py --all                   each target for 60 seconds, as every night
+    python scripts/fuzz/run.py --all                   each target for 60 seconds, as .ci/nightly does
     python scripts/fuzz/run.py --list                  the targets
     python scripts/fuzz/run.py gguf --input FILE       check one input, such as a find, and show the traceback
 

@@ -86,3 +86,37 @@ def test_a_day_of_the_server(server: tuple[subprocess.Popen[str], str]) -> None:
     told = process.stderr.read()
     assert "Stopping" in told
     assert "Traceback" not in told and _TOKEN not in told and "connection was opened" not in told
+
+
+def test_llm_asks_it_as_a_model_of_openai(server: tuple[subprocess.Popen[str], str], tmp_path: Path) -> None:
+    """The program llm with the server among its own models, as docs/how-to/serve.md sets it up."""
+    pytest.importorskip("llm", reason="llm is not installed")
+    process, address = server
+    user = tmp_path / "llm"
+    user.mkdir()
+    page = (ROOT / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
+    [models] = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (user / "extra-openai-models.yaml").write_text(models.replace("http://127.0.0.1:8420", address))
+    environment = {**os.environ, "LLM_USER_PATH": str(user), "LLM_LOAD_PLUGINS": ""}
+
+    def llm(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "llm", *arguments],
+            env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "atomr-served" in llm("models", "list", "-q", "atomr")
+    llm("keys", "set", "atomr", "--value", _TOKEN)
+    assert "Mary Shelley" in llm("-m", "atomr-served", "Who wrote Frankenstein?")
+    assert "Mary Shelley" in llm("-m", "atomr-served", "--no-stream", "Who wrote Frankenstein?")
+    assert "London" in llm("-c", "Where was she born?")
+    [*_, kept] = json.loads(llm("logs", "list", "--json", "--count", "0"))
+    assert kept["model"] == "atomr-served" and kept["output_tokens"] > 0
+    refused = subprocess.run(
+        [sys.executable, "-m", "llm", "-m", "atomr-served", "--key", "wrong-token-wrong", "Who wrote Emma?"],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 1 and "token" in refused.stderr and "Traceback" not in refused.stderr
+    assert process.poll() is None

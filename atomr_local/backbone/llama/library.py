@@ -13,6 +13,7 @@ from typing import Any
 
 from atomr_local.backbone.llama.cpu_variants import AUTO, load_variant
 from atomr_local.errors import MissingPartError
+from atomr_local.system.installation import add_packages
 from atomr_local.system.threads import prepare_threads
 
 ALL_LAYERS = -1
@@ -74,7 +75,7 @@ def import_library() -> Any:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:
         raise MissingPartError(
-            f"llama-cpp-python cannot be loaded: {error}", hint="Install it with: pip install llama-cpp-python"
+            f"llama-cpp-python cannot be loaded: {error}", hint=f"Install it with: {add_packages('llama-cpp-python')}"
         ) from error
     return llama_cpp
 

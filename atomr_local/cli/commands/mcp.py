@@ -10,6 +10,7 @@ from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import InputError, MissingPartError
+from atomr_local.system.installation import add_extra
 
 
 @click.command()
@@ -39,7 +40,7 @@ def mcp(*, strategy: str | None, **options: object) -> None:
             raise
         raise MissingPartError(
             "`atomr mcp` needs the package mcp",
-            hint="Install it in the source checkout: .venv/bin/pip install -c constraints.txt '.[mcp]'",
+            hint=f"Install it with: {add_extra('mcp')}",
         ) from error
     from atomr_local.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy

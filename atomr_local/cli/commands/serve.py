@@ -15,6 +15,7 @@ from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
+from atomr_local.system.installation import add_extra
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
@@ -80,7 +81,7 @@ def serve(
             raise
         raise MissingPartError(
             f"`atomr serve` needs the package {(error.name or '').partition('.')[0]}",
-            hint="Install it in the source checkout: .venv/bin/pip install -c constraints.txt '.[serve]'",
+            hint=f"Install it with: {add_extra('serve')}",
         ) from error
     from atomr_local.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy

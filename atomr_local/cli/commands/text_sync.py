@@ -102,12 +102,14 @@ def _watcher() -> Callable[[list[Path], Cancellation], Iterator[object]]:
         MissingPartError: the package that follows folders is not installed.
     """
     from atomr_local.errors import MissingPartError
-    from atomr_local.indexing.readers.documents.parsing import INSTALL
+    from atomr_local.system.installation import add_extra
 
     try:
         from watchfiles import watch as watch_files
     except ImportError as error:
-        raise MissingPartError("--watch needs the extra `documents`", hint=f"Install it with: {INSTALL}") from error
+        raise MissingPartError(
+            "--watch needs the extra `documents`", hint=f"Install it with: {add_extra('documents')}"
+        ) from error
 
     def changes(roots: list[Path], stop: Cancellation) -> Iterator[object]:
         import threading

@@ -15,6 +15,7 @@ from atomr_local.cli.doctor.findings import Finding, looked_at
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
+from atomr_local.system.installation import add_packages
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry
@@ -84,7 +85,7 @@ def _packages() -> Iterator[Finding]:
         try:
             yield Finding(name, "ok", version(name))
         except PackageNotFoundError:
-            yield Finding(name, "missing", "not installed", "Install atomr-local again with the README's command.")
+            yield Finding(name, "missing", "not installed", f"Install it with: {add_packages(name)}")
 
 
 def outgoing_data(settings: Settings) -> str:

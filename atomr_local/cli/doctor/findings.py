@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import AtomrError, MissingPartError
+from atomr_local.system.installation import recompile_llama
 
 if TYPE_CHECKING:
     from atomr_local.backbone.llama.probe.verdict import ProbeVerdict
@@ -52,7 +53,6 @@ def broken(part: str, error: AtomrError) -> Finding:
 
 def model_run(verdict: ProbeVerdict, model: Path) -> Finding:
     """What trying the model out has shown."""
-    from atomr_local.backbone.llama.probe.runner import REINSTALL
 
     facts = {
         "way": asdict(verdict.way),
@@ -62,4 +62,6 @@ def model_run(verdict: ProbeVerdict, model: Path) -> Finding:
         return Finding("model run", "ok", f"{model.name} was tried out here and runs", facts=facts)
     tried = "; ".join(f"{one.way}: {one.what}" for one in verdict.failed)
     detail = f"{model.name} runs here {verdict.way}, which may be slower. Tried before: {tried}"
-    return Finding("model run", "ok", detail, f"llama.cpp compiled again may run it as it is: {REINSTALL}", facts)
+    return Finding(
+        "model run", "ok", detail, f"llama.cpp compiled again may run it as it is: {recompile_llama()}", facts
+    )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.system.installation import add_packages
 from atomr_local.system.offline_imports import import_sentence_transformers
 
 if TYPE_CHECKING:
@@ -175,7 +176,10 @@ class _TorchRuntime:
 
                 self._model: Any = library.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
         except ImportError as error:
-            raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
+            raise MissingPartError(
+                f"sentence-transformers cannot be loaded: {error}",
+                hint=f"Install it with: {add_packages('sentence-transformers')}",
+            ) from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
             raise ModelError(
                 f"the embedder in {directory} cannot be loaded: {error}", hint="Check that its files are complete."

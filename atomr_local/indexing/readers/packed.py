@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from atomr_local.errors import InputError, MissingPartError
+from atomr_local.system.installation import add_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +104,7 @@ class _SevenZip(io.RawIOBase):
         except ImportError as error:
             raise MissingPartError(
                 "reading 7-Zip files needs the package py7zr",
-                hint="Install it with: pip install 'atomr-local[7z]', or unpack the file first.",
+                hint=f"Unpack the file first, or install the package: {add_extra('7z')}",
             ) from error
         try:
             self._archive: Any = py7zr.SevenZipFile(raw)

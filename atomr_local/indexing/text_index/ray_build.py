@@ -37,6 +37,7 @@ from atomr_local.indexing.text_index.build import Read, TextBuild, cut_article, 
 from atomr_local.indexing.text_index.chunking import Tokens
 from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
+from atomr_local.system.installation import add_extra
 from atomr_local.system.offline_imports import import_without_sockets
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def require_ray() -> None:
     except ImportError as error:
         raise MissingPartError(
             f"--engine ray needs the packages ray and lance-ray: {error}",
-            hint="Install them as the README says: pip install '.[ray]' in the source checkout.",
+            hint=f"Install them with: {add_extra('ray')}",
         ) from error
 
 

@@ -27,6 +27,7 @@ from atomr_local.indexing.text_index.document_catalog import listed_documents
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.indexing.verify import verify_indexes
+from atomr_local.system.installation import add_extra
 
 Capture = pytest.CaptureFixture[str]
 _PATIENCE = 240.0
@@ -99,13 +100,13 @@ def test_watching_needs_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch,
     assert atomr("text", "sync", "notes", "--watch") == 1
     err = capsys.readouterr().err
     assert "--watch needs the extra `documents`" in err
-    assert "pip install 'atomr-local[documents]'" in err
+    assert add_extra("documents") in err
     assert paths() == ["bees.txt", "lakes.txt"]  # told before anything is done
     monkeypatch.setitem(sys.modules, "pathspec", None)
     assert atomr("text", "build", str(folder), "--name", "other", "--exclude", "*.log") == 1
     err = capsys.readouterr().err
     assert "--exclude needs the extra `documents`" in err
-    assert "pip install 'atomr-local[documents]'" in err
+    assert add_extra("documents") in err
 
 
 def following(

@@ -6,13 +6,21 @@ No container engine is needed: what it says is compared with the project.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from support.places import ROOT
+
+from atomr_local.http_server.options import DEFAULT_PORT
+from atomr_local.system.installation import add_extra, find_installation
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -43,6 +51,65 @@ def test_everything_copied_exists_and_is_not_ignored() -> None:
         assert (ROOT / name).exists(), name
         assert any(Path(name).is_relative_to(item) for item in kept), f".containerignore leaves {name} out"
     assert [name for name in kept if not (ROOT / name).exists()] == []
+
+
+def test_the_build_sees_nothing_but_what_is_copied() -> None:
+    """Neither the git history nor settings, models or keys that lie around can get into a layer."""
+    lines = [line for line in (ROOT / ".containerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert lines[0] == "*"
+    assert sorted({line[1:] for line in lines if line.startswith("!")} - set(copied())) == []
+
+
+def test_no_secret_is_written_into_it() -> None:
+    secret = re.compile(r"token|password|passwd|secret|api_?key|credential", re.IGNORECASE)
+    assert [(name, rest) for name, rest in instructions() if secret.search(rest)] == []
+    # What comes from outside: the base, the package index, and the extras.
+    given = {rest.partition("=")[0] for name, rest in instructions() if name == "ARG"}
+    assert given == {"BASE", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "EXTRAS"}
+
+
+def test_debian_packages_are_pinned_and_their_lists_removed() -> None:
+    runs = [rest for name, rest in instructions() if name == "RUN" and "apt-get install" in rest]
+    assert runs
+    for run in runs:
+        words = shlex.split(run.partition("apt-get install")[2].partition("&&")[0])
+        packages = [word for word in words if not word.startswith("-")]
+        assert packages
+        assert [word for word in packages if not re.fullmatch(r"[a-z0-9.+-]+=\S+", word)] == []
+        assert "rm -rf /var/lib/apt/lists/*" in run
+
+
+def test_all_that_it_serves_is_installed() -> None:
+    """scripts/install.sh installs the lock, which has what these extras require: the image and a checkout run `serve`."""
+    lock = (ROOT / "requirements" / "run.lock").read_text(encoding="utf-8")
+    locked = set(re.findall(r"^([\w.-]+)==", lock, flags=re.MULTILINE))
+    extras = PROJECT["project"]["optional-dependencies"]
+    for extra in ("starter", "documents", "mcp", "serve"):
+        wanted = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in extras[extra]}
+        assert wanted <= locked, extra
+    assert [rest for name, rest in instructions() if name == "EXPOSE"] == [str(DEFAULT_PORT)]
+
+
+def test_the_program_knows_that_it_is_in_the_image(tmp_path: Path) -> None:
+    [build] = [rest for name, rest in instructions() if name == "RUN" and "scripts/install.sh" in rest]
+    mark = re.search(r"> \.venv/(\S+)$", build)
+    assert mark is not None
+    (tmp_path / mark[1]).write_text("zim\n")
+    image = find_installation(tmp_path, tmp_path / "lib", tmp_path / "bin" / "python")
+    assert image.manner == "image"
+    assert "--build-arg EXTRAS=zim,mcp" in add_extra("mcp", image)
+    assert '"atomr-local[$EXTRAS]"' in build
+
+
+def test_hadolint_finds_nothing() -> None:
+    hadolint = shutil.which(
+        "hadolint", path=os.pathsep.join([str(Path(sys.prefix) / "bin"), os.environ.get("PATH", "")])
+    )
+    if hadolint is None:
+        pytest.skip("hadolint is not installed: the Containerfile is not linted")
+    command = [hadolint, "--no-color", str(ROOT / "Containerfile")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
 def test_all_that_the_wheel_is_made_of_is_copied() -> None:

@@ -35,9 +35,8 @@ from atomr_local.backbone.llama.probe.verdict import (
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.sanitize import sanitize_line
+from atomr_local.system.installation import recompile_llama
 
-# Compiles llama.cpp again, and does not take what pip has kept of an earlier build.
-REINSTALL = ".venv/bin/pip uninstall -y llama-cpp-python && PIP_NO_CACHE_DIR=1 scripts/install.sh"
 _LONGEST_LINE = 1 << 14
 _LINES_KEPT = 20
 _SECONDS = 120.0  # for a child, and for each gigabyte of the model:
@@ -170,13 +169,11 @@ def failure(task: ProbeTask, failed: Sequence[Attempt]) -> ModelError:
         # A check of its own stopped it: more often the file's fault than the library's.
         hint = (
             "Most likely this file is damaged or of a kind that this llama.cpp does not know: download it again, or "
-            f"choose another model (`atomr models list`). Where every model fails, compile llama.cpp again: {REINSTALL}"
+            "choose another model (`atomr models list`). Where every model fails, compile llama.cpp again: "
+            f"{recompile_llama()}"
         )
     else:
-        hint = (
-            f"Compile llama.cpp again, on this machine, in the folder of atomr-local: {REINSTALL} "
-            "(see docs/troubleshooting.md)"
-        )
+        hint = f"Compile llama.cpp again, on this machine: {recompile_llama()} (see docs/troubleshooting.md)"
     return ModelError(
         f"llama.cpp {last.what}{said}; {task.model.name} cannot be run here{tried}",
         title="The model library does not work",

@@ -13,7 +13,7 @@ from typing import Any
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers.documents.document import UnreadableError
-from atomr_local.indexing.readers.documents.parsing import INSTALL
+from atomr_local.system.installation import add_extra
 
 MOST_BYTES = 1 << 30  # of one file
 _MOST_DEPTH = 64
@@ -156,7 +156,9 @@ def _excluded(patterns: Sequence[str]) -> Any:
     try:
         from pathspec import GitIgnoreSpec
     except ImportError as error:
-        raise MissingPartError("--exclude needs the extra `documents`", hint=f"Install it with: {INSTALL}") from error
+        raise MissingPartError(
+            "--exclude needs the extra `documents`", hint=f"Install it with: {add_extra('documents')}"
+        ) from error
     try:
         spec = GitIgnoreSpec.from_lines(patterns)
     except ValueError as error:

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.system.installation import add_extra
 
-INSTALL = "pip install 'atomr-local[documents]'"
 _HERE = "atomr_local.indexing.readers.documents"
 
 
@@ -57,7 +57,9 @@ def parse(stream: BinaryIO, name: str) -> Iterator[Document]:
         try:
             importlib.import_module(parser.needs)
         except ImportError as error:
-            raise UnreadableError(f"reading {parser.kind} needs the extra `documents`: {INSTALL}") from error
+            raise UnreadableError(
+                f"reading {parser.kind} needs the extra `documents`: {add_extra('documents')}"
+            ) from error
     read = getattr(importlib.import_module(f"{_HERE}.{parser.module}"), parser.function)
     found = read(stream)
     empty = True

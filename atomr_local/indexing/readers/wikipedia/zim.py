@@ -14,6 +14,7 @@ from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.markup_names import is_disambiguation
 from atomr_local.input_files import open_regular
+from atomr_local.system.installation import add_extra
 
 _MAX_PAGE = 8 << 20
 _MAX_HOPS = 8
@@ -53,7 +54,7 @@ class ZimReader:
         except ImportError as error:
             raise MissingPartError(
                 f"{self.path}: reading ZIM files needs the package libzim",
-                hint="Install it: pip install 'atomr-local[zim]' (or: pip install libzim).",
+                hint=f"Install it with: {add_extra('zim')}",
             ) from error
         try:
             with open_regular(self.path), standard_error_without(_NOTE):

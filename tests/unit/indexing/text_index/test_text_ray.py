@@ -32,6 +32,7 @@ from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.installation import add_extra
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ class TestWithoutRay:
         monkeypatch.setitem(sys.modules, "lance_ray", None)
         with pytest.raises(MissingPartError) as missing:
             build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray")
-        assert missing.value.hint == "Install them as the README says: pip install '.[ray]' in the source checkout."
+        assert missing.value.hint == f"Install them with: {add_extra('ray')}"
         assert publishing.list_unfinished() == []
 
     def test_the_command_offers_it_and_says_that_it_opens_sockets(self) -> None:
