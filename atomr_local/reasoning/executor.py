@@ -21,7 +21,7 @@ from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
 from atomr_local.reasoning.results import Result, add_evidence, text_values
 from atomr_local.reasoning.steps import Steps
-from atomr_local.reasoning.trace.events import WarningRaised
+from atomr_local.reasoning.trace.events import SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
@@ -165,7 +165,7 @@ class Executor:
         return self.tree.question if trace.took_from else trace.question or self.tree.question
 
     def _leaf(self, node: Node, question: str) -> Result:
-        result = self._operate(node, question, self._results)
+        result = self._operate(node, question, self._results, self.operators)
         if self.settings.features.beam and len(node.references) == 1:
             [earlier] = node.references
             if self._results[earlier].others:
@@ -173,14 +173,25 @@ class Executor:
         return result
 
     def _beam_search(self, node: Node, earlier: int, result: Result) -> Result:
-        """Keep the surest pair of this step and an unsure earlier one, whose answer may change."""
+        """Keep the surest pair of this step and an unsure earlier one, whose answer may change.
+
+        The other answers of the earlier step are any words of passages, and the user has not seen them: they are looked
+        up in the local sources alone.
+        """
+        local = self.operators.locally()
 
         def after(trial: Result) -> Result:
             tried = {**self._results, earlier: trial}
-            return self._operate(node, fill_question(self.tree, node.instruction or node.question, tried), tried)
+            question = fill_question(self.tree, node.instruction or node.question, tried)
+            return self._operate(node, question, tried, local)
 
         first = self._results[earlier]
+        asked = list(self.recorder.trace.node(node.id).sources)
         changed, result = surest_pair(first, result, after)
+        tried = self.recorder.trace.node(node.id).sources
+        if set(asked) - set(tried):
+            told = tuple(dict.fromkeys((*asked, *tried)))
+            self.recorder.emit(SourcesSelected(node_id=node.id, sources=told, reason=f"step {earlier} was not sure"))
         if changed is not first:
             changed.dropped = [
                 *first.dropped,
@@ -191,14 +202,14 @@ class Executor:
             self.steps.report(earlier, changed, self.recorder.trace.node(earlier).seconds)
         return result
 
-    def _operate(self, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+    def _operate(self, node: Node, question: str, results: Mapping[int, Result], operators: Operators) -> Result:
         assert node.call is not None
         cap = self.settings.limits.references
         combinations, dropped = resolve_arguments(self.tree, node, results, max(cap, _MOST_IN_SET))
         if not combinations:
-            result = self.operators.direct_rag(node.id, question)
+            result = operators.direct_rag(node.id, question)
         else:
-            result = self.operators.run(node.id, node.call.operator, question, combinations, cap)
+            result = operators.run(node.id, node.call.operator, question, combinations, cap)
             if self.settings.features.other_source and len(combinations) == 1:
                 result = self.selection.beside_other_source(node, question, combinations[0], result)
         result.dropped.extend(dropped)

@@ -88,6 +88,10 @@ class Operators:
     settings: Settings
     entity: Callable[[str], str | None] | None = None
 
+    def locally(self) -> Operators:
+        """The same over the local sources alone: for words that the user has not seen, which may not leave."""
+        return replace(self, retriever=self.retriever.locally())
+
     def run(
         self,
         node_id: int,

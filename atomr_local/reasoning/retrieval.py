@@ -136,6 +136,10 @@ class Retriever:
         """The sources at hand."""
         return tuple(map(str, self.sources))
 
+    def locally(self) -> Retriever:
+        """The same over the local sources alone."""
+        return replace(self, sources={name: source for name, source in self.sources.items() if name in _LOCAL})
+
     def known(self, name: str) -> bool:
         """Whether a local source finds the name in this spelling.
 

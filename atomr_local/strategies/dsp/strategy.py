@@ -71,7 +71,9 @@ class DSP:
         options = DSPOptions.of(tools.options)
         tools.steps.begin(question)
         program = _Program(question, tools, options)
-        program.writing.examples = demonstrated(tools, options.demonstrations, annotated, options.demonstration_seconds)
+        if program.writing.shows_examples:
+            seconds = options.demonstration_seconds
+            program.writing.examples = demonstrated(tools, options.demonstrations, annotated, seconds)
         program.search()
         return at_root(tools, question, program.predict, program.notes)
 

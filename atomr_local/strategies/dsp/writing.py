@@ -82,6 +82,11 @@ class Writing:
     def _lean(self) -> bool:
         return self._tools.asking.lean
 
+    @property
+    def shows_examples(self) -> bool:
+        """Whether any prompt has room for worked examples: those of the closed tasks, and of asking on, have none."""
+        return not (self._lean and self._tools.reader.knows_next)
+
     def hop(self, node_id: int, passages: Sequence[Evidence]) -> Hop:
         """Queries for the next hop, after a summary of what the one before found, if there was one.
 

@@ -11,6 +11,7 @@ from support.places import SCRIPTS
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.evaluation.matrix import arms
 from atomr_local.evaluation.sets_file import read_sets
+from atomr_local.settings.schema import FeatureSettings
 from atomr_local.strategies.options import checked_options
 from atomr_local.strategies.registry import all_strategies
 
@@ -113,3 +114,16 @@ def test_the_sets_that_the_documentation_measures() -> None:
         if strategy is not None:
             checked_options(strategy, ablation.options)
     arms(file, [item.name for item in file.ablations if item.strategy in found])
+
+
+def test_every_switch_that_is_off_has_an_ablation_that_turns_it_on() -> None:
+    file = read_sets(SCRIPTS / "bench" / "matrix.toml")
+    switches = {name for name, field in FeatureSettings.model_fields.items() if field.default is False}
+    turned_on = {
+        name
+        for ablation in file.ablations
+        if ablation.strategy == "atomr"
+        for name, on in ablation.settings.get("features", {}).items()
+        if on
+    }
+    assert turned_on == switches == {"write_queries", "vote", "other_source"}

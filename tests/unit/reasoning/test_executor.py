@@ -190,7 +190,7 @@ def test_a_parent_of_independent_children_reasons_over_their_answers() -> None:
     text = FakeSource("text", {"Ann job": passages(("Ann", "painter")), "Bob job": passages(("Bob", "singer"))})
     plan = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What is the job of Bob? = Relate("Bob", "job")\n'
     backbone = FakeBackbone(reply("painter", evidence=[1]), reply("singer", evidence=[1]), reply("they do not know"))
-    run = Run("Why do Ann and Bob not get on?", plan, backbone, text)
+    run = Run("Why do Ann and Bob not get on?", plan, backbone, text, llm={"parallel": 1})
     assert run.node(0).method == "child"
     assert "1. What is the job of Ann? painter\n2. What is the job of Bob? singer" in backbone.asked[2]
     assert run.node(0).evidence == ["e1", "e2"]

@@ -33,10 +33,9 @@ FILM = ("Emma Road", "Emma Road is a film by Ann Lee.")
 LEE = ("Ann Lee", "Ann Lee is a director, the daughter of Eve Lee.")
 WRONG, RIGHT = "Emma Road was directed by Bob Ray.", "Emma Road was directed by Ann Lee."
 NEXT, TOLD = "Ann Lee is the daughter of Ida Lee.", "Ann Lee is the daughter of Eve Lee."
-FOUND = {
-    asked: passages(FILM, LEE)
-    for asked in (QUESTION, DIRECTOR, MOTHER, WRONG, NEXT, "Where was Emma Road made?", "Emma Road", "Ann Lee")
-}
+SEARCHED = [QUESTION, DIRECTOR, MOTHER, WRONG, NEXT, "Where was Emma Road made?", "Emma Road", "Ann Lee"]
+SEARCHED += ["Emma Road director", "Emma Road place"]
+FOUND = {asked: passages(FILM, LEE) for asked in SEARCHED}
 FACTS = {DIRECTOR: [fact("Emma Road", "director", "Ann Lee")], MOTHER: [fact("Ann Lee", "mother", "Eve Lee")]}
 STATEMENTS = [("Emma Road", "director", "Ann Lee"), ("Ann Lee", "mother", "Eve Lee")]
 DIRECTOR_QUERY, MOTHER_QUERY = (
@@ -100,7 +99,48 @@ CHECKED = (f"Passage: 1\nFact: {RIGHT}", f"Fact: {NEXT}")
 HOP = f"Reasons: so.\nQuestion: {DIRECTOR}\nName: Emma Road"
 HOP_2 = f"Reasons: so.\nFound: Ann Lee\nQuestion: {MOTHER}\nName: Ann Lee"
 PLAN = f'0. {QUESTION}\n1. {DIRECTOR} = Relate("Emma Road", "director")\n2. Where was Emma Road made? = Relate("Emma Road", "place")'
+REASONED = "Reasons: so [1].\nAnswer: {}"
 SCRIPTS = {
+    "atomr, parts combined": Script("atomr", (PLAN, ANN, reply("York", evidence=[1]), reply("Eve Lee"))),
+    "atomr, the question read as a whole": Script("atomr", (f"0. {QUESTION}", UNKNOWN, reply("Eve Lee")), concluding=2),
+    "closed-book": Script("closed-book", (reply("Eve Lee"),)),
+    "cot": Script("cot", ("Ann Lee made it.", reply("Eve Lee")), concluding=2),
+    "rag, verified": Script("rag", (EVE, "yes"), given={"verifies": True}, concluding=2),
+    "self-ask": Script(
+        "self-ask",
+        (f"Needed: yes\nFollow-up: {DIRECTOR}", ANN, f"Next: another follow-up\nFollow-up: {MOTHER}", EVE,
+         "Next: the answer\nAnswer: Eve Lee"),
+    ),
+    "self-ask, memory, and the answer asked for": Script(
+        "self-ask", (f"Needed: yes\nFollow-up: {DIRECTOR}", UNKNOWN, reply("Ann Lee"), "no form", reply("Eve Lee"))
+    ),
+    "self-ask, closed tasks": Script(
+        "self-ask", (DIRECTOR, "Ann Lee [1]", MOTHER, "Eve Lee [1]", "Done"), given=LEAN
+    ),
+    "ircot": Script("ircot", (f"Next: {RIGHT}", f"Next: {TOLD}", "Next: So the answer is Eve Lee.", EVE)),
+    "probtree": Script(
+        "probtree",
+        (PLAN, *map(REASONED.format, ("Ann Lee", "Bob", "York", "Unknown", "Ulm", "Eve Lee", "Unknown"))),
+        concluding=3,
+    ),
+    "dsp": Script(
+        "dsp",
+        ("Query: Emma Road", "Summary: By Ann Lee.\nQuery: Ann Lee", *["Reasons: So.\nAnswer: Eve Lee"] * 2),
+        options={"queries": 1, "chains": 2, "demonstrations": 0},
+        concluding=2,
+    ),
+    "dsp, closed tasks": Script(
+        "dsp", (DIRECTOR, "Ann Lee [1]", MOTHER, *["Eve Lee [1]"] * 2),
+        options={"queries": 1, "chains": 2, "temperature": 0.0}, given=LEAN, concluding=2,
+    ),
+    "react, the action asked for again": Script(
+        "react", (act("search", "Emma Road"), "Thought: so", act("search", "Ann Lee"), act("finish", "Eve Lee")),
+        lambda: (FakePages(PAGES),),
+    ),
+    "react, to the vote": Script(
+        "react", (act("search", "Emma Road"), *["Ann Lee made it.", reply("Eve Lee")] * 2),
+        lambda: (FakePages(PAGES),), {"rounds": 1, "votes": 2}, concluding=4,
+    ),
     "searchain, to the last round": Script(
         "searchain",
         (CHAIN, ANN, f"Next 1: another query\nQuery 2: {MOTHER}\nAnswer 2: unsolved\nNext 2: the end\nFinal: unsolved",

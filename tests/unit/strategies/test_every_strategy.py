@@ -17,6 +17,8 @@ QUESTION = "Who is the mother of the director of Emma Road?"
 PLAN = '1. Who directed Emma Road? = Relate("Emma Road", "director")'
 # Each up to its first search.
 REPLIES = {
+    "atomr": (),
+    "rag": (),
     "self-ask": ("Needed: yes\nFollow-up: Who directed Emma Road?",),
     "ircot": (),
     "probtree": (),

@@ -127,6 +127,14 @@ def test_an_unknown_page_offers_five_titles_like_it() -> None:
     assert result.texts == ("A road",)
 
 
+def test_where_no_page_is_found_at_all_nothing_is_cited() -> None:
+    backbone = FakeBackbone(PATH[0], act("finish", "Eve Lee"))
+    result, trace = run(backbone, FakePages({}))
+    assert trace.node(1).observation == "no page “Emma Road”"
+    assert trace.evidence == [] and result.cited == []
+    assert (result.texts, trace.node(0).outcome) == (("Eve Lee",), "memory") and NOT_SEEN in trace.node(0).dropped
+
+
 def test_lookup_gives_the_next_sentence_and_says_where_it_ends() -> None:
     backbone = FakeBackbone(
         act("search", "Emma Road"), *[act("lookup", "Ann")] * 4, act("lookup", "Bob"), act("finish", "Ann"),

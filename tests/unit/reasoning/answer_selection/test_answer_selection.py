@@ -198,6 +198,33 @@ def test_another_reading_of_an_unsure_step_wins_where_the_whole_is_surer() -> No
     assert finished == ["Bob Lee", "Carl Lee"]
 
 
+def test_another_reading_that_nobody_has_seen_is_not_searched_on_the_web() -> None:
+    """It may be any words of a passage. The answer that the step shows is searched, and the other where it won later."""
+    born = '\n3. Where is [2]? = Relate([2], "country")\n'
+    web = FakeSource("web", {"Bob Lee place of birth": passages(("Bob Lee", "Bob Lee was born in Rome."))})
+    text = FakeSource("text", TEXT | {"Paris country": passages(("Paris", "Paris is in France."))})
+    both = "text, web"
+    backbone = FakeBackbone(
+        both,
+        Said(reply("Bob Lee", evidence=[1]), 0.4),
+        Said(reply("Carl Lee", evidence=[1]), 0.35),
+        Said(reply("Bob Lee", evidence=[1]), 0.4),
+        both,
+        Said(reply("Rome", evidence=[1]), 0.61),
+        Said(reply("Paris", evidence=[1]), 0.99),
+        both,
+        Said(reply("France", evidence=[1]), 0.9),
+    )
+    made = Run(
+        QUESTION, PLAN + born, backbone, text, web, features=FEATURES | {"beam": True}, calibration=CALIBRATION,
+        llm={"parallel": 1},
+    )  # fmt: skip
+    assert made.node(1).answer == "Carl Lee" and made.node(2).answer == "Paris"
+    assert "Carl Lee place of birth" in text.queries
+    assert web.queries == ["Ann Lee father", "Bob Lee place of birth", "Paris country"]
+    assert made.node(2).sources == ["text", "web"], "the step has asked both"
+
+
 def test_the_first_reading_stays_where_the_others_lead_nowhere() -> None:
     made = run(
         Said(reply("Bob Lee", evidence=[1]), 0.4),

@@ -261,3 +261,18 @@ def test_the_examples_stand_in_the_prompts_of_the_question_and_their_calls_in_th
     assert [node.label for node in trace.nodes if node.parent == 0] == ["demonstrations", "hop 1", "hop 2"]
     assert trace.node(1).llm.calls == 9
     assert all(item.title != "The Potato Eaters" for item in trace.evidence)
+
+
+def test_none_are_made_for_a_model_that_no_prompt_shows_them_to() -> None:
+    """One of closed tasks that has learnt to ask on; the trace does not say that they were shown."""
+    found = {QUESTION: passages(("Emma Road", "Emma Road is a film by Ann Lee."))}
+    backbone = FakeBackbone("Who directed Emma Road?", "Ann Lee [1]", "Done", "Ann Lee [1]")
+    options = DSPOptions(queries=1, chains=1)
+    tools = toolbox(
+        QUESTION, backbone, FakeSource("text", PAGES | found), options=options, style="lean", knows_next=True,
+        llm={"parallel": 1},
+    )  # fmt: skip
+    tools.recorder.trace.settings["text_index"] = "starter"
+    assert find_strategy("dsp").run(QUESTION, None, "model", tools).texts == ("Ann Lee",)
+    assert [node.label for node in tools.recorder.trace.nodes if node.parent == 0] == ["hop 1", "hop 2"]
+    assert not (paths.cache_dir() / "demonstrations").exists()
