@@ -24,7 +24,7 @@ def test_what_formulas_units_and_signs_show(wikitext: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["Einzelnachweise", "Notes et références", "Примечания", "外部リンク", "קישורים חיצוניים"]
+    "title", ["Einzelnachweise", "Notes et références", "Ссылки", "外部リンク", "קישורים חיצוניים"]
 )
 def test_link_sections_of_other_languages_are_left_out(title: str) -> None:
     assert plain_text(f"Prose.\n== {title} ==\nA book.\n").text == "Prose."
@@ -144,3 +144,92 @@ def test_what_templates_show_in_a_sentence(template: str, shown: str) -> None:
 )
 def test_what_is_left_of_a_sentence_reads_well(wikitext: str, shown: str) -> None:
     assert plain_text(wikitext).text == shown
+
+
+@pytest.mark.parametrize(
+    ("title", "lines", "kept"),
+    [
+        # works of the subject
+        (
+            "Bibliography",
+            [
+                "''Animal Farm'' (1945)",
+                "''Nineteen Eighty-Four'' (1949), a novel",
+                "Smith, John (1999). ''Orwell''. Penguin.",
+            ],
+            ["Animal Farm (1945)", "Nineteen Eighty-Four (1949), a novel"],
+        ),
+        # most are citations: so are the others
+        ("Bibliography", ["Smith, J. (1999). ''A''.", "Doe, K. (2000). ''B''.", "A History of Towns (1980)"], []),
+        (
+            "Bibliografía",
+            ["''La casa verde'' (1966)", "''Los jefes'' (1959)"],
+            ["La casa verde (1966)", "Los jefes (1959)"],
+        ),
+        ("Библиография", ["Мать (1906)", "На дне (1902)"], ["Мать (1906)", "На дне (1902)"]),
+        (
+            "Bibliography",
+            [
+                "Jean Burgess, ''The Death of Achilles'' (Baltimore: University Press, 2009).",
+                "Ann Lee, ''Heroes'', Rome, 1977;",
+            ],
+            [],
+        ),
+        # remarks
+        (
+            "Notes",
+            [
+                "The date is given according to the Julian calendar.",
+                "Smith 1999, p. 12.",
+                "Ibid.",
+                "''The Times'', 3 May 1999.",
+            ],
+            ["The date is given according to the Julian calendar."],
+        ),
+        (
+            "Sources",
+            [
+                "Most of what is known comes from two letters that he wrote to his sister.",
+                "[http://x.example BBC profile]",
+                "[[London]]: Penguin, 1999. ISBN 0-00-000000-0.",
+            ],
+            ["Most of what is known comes from two letters that he wrote to his sister."],
+        ),
+        (
+            "Anmerkungen",
+            [
+                "Die Zahl der Einwohner wurde im Jahr danach nicht mehr erhoben.",
+                "Müller, Hans: Geschichte. Leipzig 1899, S. 12.",
+            ],
+            ["Die Zahl der Einwohner wurde im Jahr danach nicht mehr erhoben."],
+        ),
+        (
+            "Примечания",
+            [
+                "Дата указана по старому стилю, который действовал до реформы.",
+                "Иванов, И. И. История. М., 1999. С. 12.",
+            ],
+            ["Дата указана по старому стилю, который действовал до реформы."],
+        ),
+        (
+            "脚注",
+            ["この日付は旧暦によるもので、現在の暦とは異なる。", "山田 (1999)"],
+            ["この日付は旧暦によるもので、現在の暦とは異なる。"],
+        ),
+        # what stands only there to point elsewhere
+        ("See also", ["The town has a long history of trade with its neighbours."], []),
+    ],
+)
+def test_sections_of_notes_and_works_keep_what_they_say(title: str, lines: list[str], kept: list[str]) -> None:
+    listed = "\n".join(f"* {line}" for line in lines)
+    found = plain_text(f"Lead.\n== {title} ==\n{listed}\n== Life ==\nMore.")
+    assert found.text.split("\n\n") == ["Lead.", *(["\n".join(kept)] if kept else []), "More."]
+    assert [section.heading for section in found.sections] == ([title] if kept else []) + ["Life"]
+
+
+def test_lists_of_works_below_a_bibliography_are_kept_and_tables_too() -> None:
+    page = plain_text(
+        "Lead.\n== Bibliography ==\n=== Novels ===\n* ''A Night'' (1933)\n{|\n! Title !! Year\n|-\n| B || 1950\n|}\n"
+    )
+    assert page.text == "Lead.\n\nA Night (1933)\n\nTitle: B; Year: 1950"
+    assert page.sections[0].heading == "Bibliography > Novels"
