@@ -46,6 +46,8 @@ def parse_epub(stream: BinaryIO) -> Document:
             except UnreadableError as error:
                 writer.document.notes.append(str(error))
         writer.document.title = title
+    if writer.empty and writer.document.notes:
+        raise UnreadableError(writer.document.notes[0])
     return writer.done()
 
 

@@ -28,6 +28,8 @@ _CHARSET = re.compile(
     rb"""(?i)<meta[^>]{0,200}charset=["']?\s*([\w-]{1,40})|<\?xml[^>]{0,200}encoding=["']([\w-]{1,40})"""
 )
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+# Entities that a page declares for itself; browsers know none of them.
+_SUBSET = re.compile(r"(\A.{0,4096}?<!DOCTYPE[^\[>]{0,1000})\[.*?\]\s*(?=>)", re.I | re.S)
 _HEAD = 4096
 _BOLD = frozenset({"b", "strong"})
 _DETAILS = {"author": "author", "date": "date", "description": "description"}
@@ -48,7 +50,7 @@ def write_html(writer: Writer, source: bytes | str) -> None:
     # A target gets elements as they open and end: no tree is held, however deep it would be.
     parser = etree.HTMLParser(target=collector, remove_pis=True, huge_tree=True, no_network=True)
     try:
-        parser.feed(_DECLARATION.sub("", text))
+        parser.feed(_SUBSET.sub(r"\1", _DECLARATION.sub("", text), count=1))
         parser.close()
     except etree.LxmlError:
         writer.document.notes.append("its markup is broken; what was read until there is taken")

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
 from atomr_local.indexing.readers.documents.office_tables import WORD, children, slide_rows, word_rows
 from atomr_local.indexing.readers.documents.table_writing import write_table
-from atomr_local.indexing.readers.documents.zip_limits import open_zip
+from atomr_local.indexing.readers.documents.zip_limits import open_zip, refuse_entities
 
 _MOST_DEPTH = 20
 _MOST_FOOTNOTES = 5_000
@@ -168,7 +168,8 @@ def _take_properties(document: Document, properties: Any) -> None:
 
 
 def _check(stream: BinaryIO) -> None:
-    with open_zip(stream):
+    with open_zip(stream) as archive:
+        refuse_entities(archive)
         stream.seek(0)
 
 

@@ -13,7 +13,7 @@ from atomr_local.indexing.readers.documents.document import Document, Unreadable
 from atomr_local.indexing.readers.documents.encoding import decoded
 from atomr_local.indexing.readers.documents.table_writing import write_sheet
 from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.documents.zip_limits import open_zip
+from atomr_local.indexing.readers.documents.zip_limits import open_zip, refuse_entities
 from atomr_local.indexing.readers.tables.cells import Cell, Merged
 from atomr_local.indexing.readers.tables.headings import Names
 
@@ -44,7 +44,8 @@ def parse_csv(stream: BinaryIO) -> Document:
 def parse_xlsx(stream: BinaryIO) -> Document:
     from openpyxl import load_workbook
 
-    with open_zip(stream):
+    with open_zip(stream) as archive:
+        refuse_entities(archive)
         stream.seek(0)
     writer = Writer("cells")
     try:

@@ -8,22 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atomr_local.indexing.readers.base import Cut, Section, SectionKind
+from atomr_local.indexing.readers.wikipedia.link_sections import is_left_out, without_citations
 
-# Sections that point elsewhere and say nothing themselves; the second line is the Simple English Wikipedia's.
-_LINK_SECTIONS = frozenset(
-    {"references", "external links", "see also", "further reading", "notes", "footnotes", "citations", "sources"}
-    | {"notes and references", "other websites", "related pages", "more reading", "other reading", "other pages"}
-    | {"bibliography", "einzelnachweise", "weblinks", "siehe auch", "literatur", "anmerkungen"}
-    | {"références", "notes et références", "liens externes", "voir aussi", "bibliographie", "articles connexes"}
-    | {"referencias", "véase también", "enlaces externos", "bibliografía", "referências", "ver também"}
-    | {"ligações externas", "note", "bibliografia", "voci correlate", "altri progetti", "collegamenti esterni"}
-    | {"externe links", "zie ook", "bronnen", "referenties", "przypisy", "zobacz też", "linki zewnętrzne"}
-    | {"примечания", "литература", "ссылки", "см. также", "примітки", "посилання", "див. також", "література"}
-    | {"бележки", "външни препратки", "вижте също", "externa länkar", "referenser", "se även", "källor"}
-    | {"参考文献", "外部链接", "外部連結", "参见", "參見", "注释", "參考文獻", "脚注", "出典", "関連項目", "外部リンク"}
-    | {"각주", "같이 보기", "외부 링크", "참고 문헌", "مراجع", "وصلات خارجية", "انظر أيضًا", "הערות שוליים"}
-    | {"קישורים חיצוניים", "ראו גם", "kaynakça", "dış bağlantılar", "ayrıca bakınız", "tham khảo", "liên kết ngoài"}
-)
 _MOST_IN_BLOCKS = 400_000  # characters of a page
 _LONGEST_TITLE = 200
 _PLURALS: dict[SectionKind, str] = {"table": "tables", "infobox": "infoboxes", "code": "blocks of code"}
@@ -34,11 +20,13 @@ _SMALL = [
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r" ?\n ?"), "\n"),
     # What a dropped template leaves behind: "( ; born 1912)", "()", "Paris , the".
-    (re.compile(r"\((?:[ ,;:/]|–)+"), "("),
-    (re.compile(r"(?<=\w)[ ,;:]+\)"), ")"),
+    (re.compile(r"\((?:[ ,;:]|–|/(?=[ ,;:)]))+"), "("),
+    (re.compile(r"(?<=[\w/\]\"'”.])[ ,;:]+\)"), ")"),
     (re.compile(r" ?\( *\)"), ""),
+    (re.compile(r"(?<=\s)\[ ?\] ?"), ""),
     (re.compile(r" (?=[,.](?:\s|$))"), ""),
     (re.compile(r"(?<![,;])(?<![,;] )([,;])(?: ?[,;])+(?= |$)", re.M), r"\1"),
+    (re.compile(r"(?<![,;])(?<![,;] )[,;](?: ?[,;])*+(?=\.(?:\s|$))"), ""),
     (re.compile(r"^[^\w\n]+$", re.M), ""),
     (re.compile(r" {2,}"), " "),
     (re.compile(r"\n{3,}"), "\n\n"),
@@ -90,7 +78,7 @@ Part = str | Heading | Block
 def assembled(parts: Sequence[Part], cleaned: Callable[[str], str], lost: Mapping[str, int] | None = None) -> PlainText:
     """The text of `parts` in order, each section's words `cleaned`; sections without words are left out.
 
-    Headings are kept beside the text only; sections that hold nothing but references and links are dropped. Blocks
+    Headings are kept beside the text only; what is nothing but references and links is dropped. Blocks
     stand behind all prose, so that this is the same with them and without.
 
     Args:
@@ -107,12 +95,13 @@ def assembled(parts: Sequence[Part], cleaned: Callable[[str], str], lost: Mappin
             words.append(part)
             continue
         if isinstance(part, Block):
-            if not _is_of_links(path):
+            if not is_left_out([heading.title for heading in path]):
                 blocks.append((" > ".join(heading.title for heading in path), part))
             continue
-        prose = cleaned("".join(words))
+        titles = [heading.title for heading in path]
+        prose = "" if is_left_out(titles) else without_citations(titles, cleaned("".join(words)))
         words = []
-        if prose and not _is_of_links(path):
+        if prose:
             if pieces:
                 pieces.append("\n\n")
                 length += 2
@@ -125,10 +114,6 @@ def assembled(parts: Sequence[Part], cleaned: Callable[[str], str], lost: Mappin
                 path.pop()
             path.append(Heading(part.level, " ".join(cleaned(part.title).split())))
     return PlainText(*_with_blocks(pieces, sections, length, blocks, cleaned, Counter(lost or {})))
-
-
-def _is_of_links(path: Sequence[Heading]) -> bool:
-    return any(heading.title.casefold() in _LINK_SECTIONS for heading in path)
 
 
 def _with_blocks(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from atomr_local.language.months import MONTHS
 
-_LISTS = frozenset(
+LISTS = frozenset(
     {"ubl", "ubil", "unbulleted list", "bulleted list", "plainlist", "plain list", "flatlist", "flat list", "hlist"}
     | {"csv", "cslist", "collapsible list", "br separated entries", "comma separated entries", "indented plainlist"}
 )
@@ -21,10 +21,30 @@ _SAID = {
     "yes": "Yes", "no": "No", "won": "Won", "nom": "Nominated", "nominated": "Nominated", "n/a": "N/A", "na": "N/A",
     "tba": "TBA", "tbd": "TBD", "tick": "Yes", "cross": "No", "ya": "Yes", "na2": "No", "dunno": "?",
 }  # fmt: skip
-_CURRENCIES = {
-    "us$": "US$", "usd": "US$", "gbp": "£", "£": "£", "eur": "€", "€": "€", "euro": "€", "inr": "₹", "jpy": "¥",
-    "¥": "¥", "cny": "CN¥", "aud": "A$", "a$": "A$", "cad": "C$", "ca$": "C$", "nz$": "NZ$",
+# Names of templates, which are codes of currencies and signs → what stands before the amount.
+CURRENCIES = {
+    "us$": "US$", "usd": "US$", "usdollar": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "eur": "€",
+    "€": "€", "euro": "€", "inr": "₹", "₹": "₹", "indian rupee": "₹", "inrconvert": "₹", "jpy": "¥", "¥": "¥",
+    "cny": "CN¥", "cn¥": "CN¥", "rmb": "CN¥", "aud": "A$", "a$": "A$", "au$": "A$", "cad": "C$", "ca$": "C$",
+    "c$": "C$", "nzd": "NZ$", "nz$": "NZ$", "hkd": "HK$", "hk$": "HK$", "sgd": "S$", "s$": "S$", "twd": "NT$",
+    "nt$": "NT$", "mxn": "MX$", "brl": "R$", "r$": "R$", "krw": "₩", "₩": "₩", "php": "₱", "₱": "₱",
+    "philippine peso": "₱",
+    "rub": "₽", "₽": "₽", "try": "₺", "uah": "₴", "ngn": "₦", "ils": "₪", "nis": "₪", "vnd": "₫", "thb": "฿",
+    "bdt": "৳", "pkr": "PKR ", "lkr": "LKR ", "npr": "NPR ", "zar": "R", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ",
+    "dkk": "DKK ", "pln": "PLN ", "czk": "CZK ", "huf": "HUF ", "idr": "Rp ", "myr": "RM ", "aed": "AED ",
+    "sar": "SAR ",
+    "egp": "E£", "kes": "KSh ", "ghs": "GH₵", "irr": "IRR ", "frf": "₣", "dem": "DM ", "itl": "₤",
 }  # fmt: skip
+# What {{INRConvert|100|c}} calls its amount.
+_INDIAN = {
+    "k": "thousand",
+    "l": "lakh",
+    "c": "crore",
+    "lc": "lakh crore",
+    "m": "million",
+    "b": "billion",
+    "t": "trillion",
+}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _YEAR = re.compile(r"\d{3,4}")
 _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
@@ -46,32 +66,29 @@ def value_text(name: str, values: Sequence[str], named: Mapping[str, str]) -> st
     """
     filled = [value for value in values if value]
     shown = ""
-    if name in _LISTS:
+    if name in LISTS:
         shown = "\n".join(filled)
     elif name in _SAID:
         shown = filled[0] if filled else _SAID[name]
     elif not filled:
         shown = _height(named) if name == "height" else ""
-    elif date := _date(name, filled):
+    elif date := date_text(name, filled):
         shown = date
     elif name in _FIRST:
         shown = filled[0]
     elif name in _LAST:
         shown = filled[-1]
-    elif name in _CURRENCIES:
-        shown = _CURRENCIES[name] + filled[0]
+    elif name in CURRENCIES:
+        shown = money(name, filled)
     elif name in {"sortname", "sort name"}:
         shown = " ".join(values[:2]).strip()
     elif name == "marriage":
         until = "–".join(filled[1:3])
         shown = f"{filled[0]} ({until})" if until else filled[0]
-    elif name == "val":
-        unit = named.get("ul") or named.get("u", "")
-        shown = f"{filled[0]} {unit}".strip()
     return shown
 
 
-def _date(name: str, values: Sequence[str]) -> str:
+def date_text(name: str, values: Sequence[str]) -> str:
     """The date that begins the arguments, known by their form: year, month, day, or day, month, year."""
     first, second, third = [*values[:3], "", "", ""][:3]
     in_english = bool(_OF_DATES.search(name))  # by its name
@@ -92,6 +109,14 @@ def _date(name: str, values: Sequence[str]) -> str:
         elif day:
             shown = f"{first}-{month:02}-{day:02}"
     return shown
+
+
+def money(code: str, values: Sequence[str]) -> str:
+    """An amount with the sign of its currency, by the code or the sign, in lower case: "₹2 crore"."""
+    sign = CURRENCIES.get(code, f"{code.upper()} ")
+    amount = values[0] if values[0].startswith(sign.strip()) else sign + values[0]
+    size = _INDIAN.get(values[1].casefold()) if code == "inrconvert" and len(values) > 1 else None
+    return f"{amount} {size}" if size else amount
 
 
 def _height(named: Mapping[str, str]) -> str:

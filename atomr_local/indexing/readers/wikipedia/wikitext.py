@@ -28,7 +28,9 @@ from atomr_local.indexing.readers.wikipedia.infobox import (
     pairs_of_rows,
     says_infobox,
 )
-from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, PAGE_FURNITURE, kept_text
+from atomr_local.indexing.readers.wikipedia.kept_templates import is_kept, kept_text
+from atomr_local.indexing.readers.wikipedia.markup_names import PAGE_FURNITURE
+from atomr_local.indexing.readers.wikipedia.measures import is_power, raised
 from atomr_local.indexing.readers.wikipedia.plain_text import Block, Heading, Part, PlainText, assembled, tidied
 from atomr_local.indexing.readers.wikipedia.table_rows import Table, table_lines
 from atomr_local.indexing.readers.wikipedia.table_tokens import attributes_of, read_table
@@ -248,7 +250,7 @@ class _Walker:
     def _template(self, _token: Any, out: list[Any]) -> None:
         following = self.tokens[self.at] if self.at < len(self.tokens) else {}
         name = str(following.get("text", "")).strip().replace("_", " ").casefold()
-        kept = name in KEPT or name.startswith(("lang-", "formatnum:"))
+        kept = is_kept(name)
         in_value = bool(self._tables or self._boxes)
         named_so = not kept and says_infobox(name)
         if named_so or (out is self.parts and not kept and name not in COORDINATES and self._may_be_box()):
@@ -264,7 +266,7 @@ class _Walker:
             return
         # In a cell more is shown, and the unit of a value.
         shown = value_text(name, positional, named) if in_value else ""
-        out.append(shown or (kept_text(name, positional) if kept else ""))
+        out.append(shown or (kept_text(name, positional, named) if kept else ""))
 
     def _may_be_box(self) -> bool:
         """Whether a template here begins a line above the page's prose."""
@@ -371,9 +373,8 @@ class _Walker:
         elif _DROPPED_TAG.fullmatch(name):
             if not selfclosed:
                 self.skip_element()
-        elif name == "sup" and not selfclosed and (self._tables or self._boxes):
-            raised = self.element(name)
-            out.append("" if _NOTE_MARK.fullmatch(raised.strip()) else raised)
+        elif name == "sup" and not selfclosed:
+            self._superscript(out)
         elif _CODE_TAG.fullmatch(name):
             if not selfclosed:
                 self._code(attributes_of(self.tokens[begin : self.at]), out)
@@ -384,6 +385,16 @@ class _Walker:
             out.append(": " if isinstance(last, str) and last.strip() and not last.endswith("\n") else "")
         elif not markup and _BLOCK_TAG.fullmatch(name):
             out.append("\n")
+
+    def _superscript(self, out: list[Any]) -> None:
+        """Powers, raised as they are written: "10⁹", "km²"; in a cell, marks of notes are left out."""
+        text = self.element("sup")
+        before = next((part for part in reversed(out) if isinstance(part, str) and part), "")
+        if is_power(text.strip()) and before[-1:].isalnum():
+            text = raised(text.strip())
+        elif (self._tables or self._boxes) and _NOTE_MARK.fullmatch(text.strip()):
+            text = ""
+        out.append(text)
 
     def _table(self, given: dict[str, str]) -> None:
         """Read the table whose head was read; a block of its own stands where it begins."""

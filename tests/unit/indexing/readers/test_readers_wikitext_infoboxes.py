@@ -54,7 +54,7 @@ def fields(*lines: str, name: str = "Infobox element") -> list[str]:
         ("spouse2 = Ann", "spouse: Ann"),
         ("population = 212038", "population: 212038"),
         ("share = 50%", "share: 50%"),
-        ("currency = Euro<sup>a</sup>, 5 m<sup>2</sup>", "currency: Euro, 5 m2"),
+        ("currency = Euro<sup>a</sup>, 5 m<sup>2</sup>", "currency: Euro, 5 m²"),
         ("age = {{age|1912|6|23}} 7", "age: 7"),
         ("coordinates = {{coord|51.5|-0.13|display=inline,title}}", "coordinates: 51.5° N, 0.13° W"),
     ],

@@ -24,7 +24,212 @@ def test_what_formulas_units_and_signs_show(wikitext: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["Einzelnachweise", "Notes et références", "Примечания", "外部リンク", "קישורים חיצוניים"]
+    "title", ["Einzelnachweise", "Notes et références", "Ссылки", "外部リンク", "קישורים חיצוניים"]
 )
 def test_link_sections_of_other_languages_are_left_out(title: str) -> None:
     assert plain_text(f"Prose.\n== {title} ==\nA book.\n").text == "Prose."
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        # amounts in several units, of which the last argument is the one that is converted to
+        ("convert|6|ft|4|in|m", "6 ft 4 in"),
+        ("convert|11|st|6|lb", "11 stone 6 lb"),
+        ("convert|5|lb|6|oz|kg|abbr=on", "5 lb 6 oz"),
+        ("convert|30|cm|0", "30 cm"),
+        ("convert|123|ft|m|-1", "123 ft"),
+        ("convert|1|mi|km", "1 mi"),
+        # ranges
+        ("convert|8|-|12|km|mi", "8–12 km"),
+        ("convert|70.0|by|71.3|mi|km", "70.0 by 71.3 mi"),
+        ("convert|2|x|3|x|4|m", "2 × 3 × 4 m"),
+        ("convert|10|to|20|km2|sqmi", "10 to 20 km²"),
+        ("convert|3|+/-|1|kg", "3 ± 1 kg"),
+        # numbers
+        ("convert|1+1/2|in|mm", "1 1/2 in"),
+        ("convert|1.5e6|m3", "1.5 × 10⁶ m³"),
+        # names of units
+        ("convert|1|Moilbbl", "1 million barrels"),
+        ("convert|2|e6acre|ha", "2 million acres"),
+        ("convert|5|PD/sqmi", "5 people per square mile"),
+        ("convert|5|PD/km2", "5 people per km²"),
+        ("convert|3|cuft/s|m3/s", "3 cubic feet per second"),
+        ("convert|3|USgal|L", "3 US gallons"),
+        ("convert|3|impgal|L", "3 imperial gallons"),
+        ("convert|30|mpgus", "30 miles per US gallon"),
+        ("convert|3|g/cm3", "3 g/cm³"),
+        ("convert|3|lb/in2", "3 lb per square inch"),
+        ("convert|3|kJ/mol", "3 kJ/mol"),
+        ("convert|28|C|0", "28 °C"),
+        ("convert|2|C-change", "2 °C"),
+        ("convert|3|acre.ft", "3 acre-feet"),
+        ("convert|400|ftlbf", "400 foot-pounds"),
+        ("cvt|20|nmi", "20 nautical miles"),
+        ("convert|km|disp=unit", "km"),
+        ("convert|unknown", "unknown"),
+        ("convert", ""),
+        # values
+        ("val|6.241|e=18|u=C", "6.241 × 10¹⁸ C"),
+        ("val|1.00794|0.00007", "1.00794 ± 0.00007"),
+        ("val|1.00794|(7)|ul=u", "1.00794(7) u"),
+        ("val|1.2|0.1|0.2|e=-3|u=m|up=s2", "1.2 +0.1 −0.2 × 10⁻³ m/s²"),
+        ("val|5|0.5|e=6", "(5 ± 0.5) × 10⁶"),
+        ("val|30|u=%", "30%"),
+        ("val|e=9|u=Hz", "10⁹ Hz"),
+        # sounds
+        ("IPAc-en|ˈ|eɪ|ʒ|ə|,_|ˈ|eɪ|ʃ|ə|audio=a.ogg", "/ˈeɪʒə, ˈeɪʃə/"),
+        ("IPAc-en|uk|ˈ|b|ɑː|θ", "/ˈbɑːθ/"),
+        ("IPA-de|ˈalbɛɐ̯t|lang|a.ogg", "[ˈalbɛɐ̯t]"),
+        ("IPA|de|ˈalbɛɐ̯t|lang", "[ˈalbɛɐ̯t]"),
+        ("IPA|/æ/", "/æ/"),
+        ("respell|EP|i|KEWR|ee-əs", "EP-i-KEWR-ee-əs"),
+        # words of other languages
+        ("lang|grc|Μούσα", "Μούσα"),
+        ("langx|ru|космонавт|kosmonavt|traveller", "космонавт, kosmonavt, 'traveller'"),
+        ("langx|de|Haus|lit=house", "Haus, 'house'"),
+        ("lang-pt|Alá", "Alá"),
+        ("transl|ar|ALA|alif", "alif"),
+        ("nihongo|'''Aikido'''|合気道|aikidō", "Aikido (合気道, aikidō)"),
+        ("nihongo||合気道|aikidō", "合気道, aikidō"),
+        ("native name|fa|ایران", "ایران"),
+        # dates
+        ("birth date|df=yes|1894|7|26", "26 July 1894"),
+        ("Birth date and age|1947|04|01|df=y", "1 April 1947"),
+        ("death date and age|1865|4|15|1809|2|12", "15 April 1865"),
+        ("start date|1999", "1999"),
+        ("OldStyleDate|February 2|1905|January 20", "February 2 1905"),
+        ("as of|2009|lc=y", "as of 2009"),
+        ("as of|2009|3", "As of March 2009"),
+        ("circa|1900|1910", "c. 1900 – c. 1910"),
+        ("reign|1900|1910", "r. 1900–1910"),
+        # money
+        ("INR|200", "₹200"),
+        ("INRConvert|20|c", "₹20 crore"),
+        ("US$|2 billion", "US$2 billion"),
+        ("GBP|12,500|link=yes", "£12,500"),
+        ("currency|40|EUR", "€40"),
+        ("currency|40|XAF", "XAF 40"),
+        # signs and marks
+        ("frac|2", "1/2"),
+        ("frac|1|3|4", "1 3/4"),
+        ("sup|12", "¹²"),
+        ("10^|9", "10⁹"),
+        ("snd", "–"),
+        ("'s", "’s"),
+        ("resize|70%|small", "small"),
+        ("keypress|Enter", "Enter"),
+        ("ubl|one|two", "one\ntwo"),
+        # others show nothing
+        ("citation needed|date=March 2016", ""),
+        ("flagicon|Kuwait", ""),
+        ("Inflation|USD|1|2002", ""),
+    ],
+)
+def test_what_templates_show_in_a_sentence(template: str, shown: str) -> None:
+    assert plain_text(f"Is {{{{{template}}}}} so.").text == " ".join(f"Is {shown} so.".split(" ")).replace("  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "shown"),
+    [
+        ("'''Ann''' ({{IPAc-en|æ|n}}; {{nihongo2}}, {{x}}) is", "Ann (/æn/) is"),
+        ("'''Ann''' ({{x}}, {{y}}; {{z}}) is", "Ann is"),
+        ("'''Ann''' (born {{birth date|1894|7|26}} {{x}}) is", "Ann (born 26 July 1894) is"),
+        ("A [{{x}}] and ({{x}} or {{y}}), {{z}}. So", "A and (or). So"),
+        ("about 1.25 × 10<sup>9</sup> km<sup>2</sup>, on the 19<sup>th</sup>", "about 1.25 × 10⁹ km², on the 19th"),
+        ("''Eagle''{{'s}} and [[x|''Eagle'']]{{'s}} shadow", "Eagle’s and Eagle’s shadow"),
+        ("such as {{chem|N|2|O}},{{x}},{{y}}.", "such as N2O."),
+    ],
+)
+def test_what_is_left_of_a_sentence_reads_well(wikitext: str, shown: str) -> None:
+    assert plain_text(wikitext).text == shown
+
+
+@pytest.mark.parametrize(
+    ("title", "lines", "kept"),
+    [
+        # works of the subject
+        (
+            "Bibliography",
+            [
+                "''Animal Farm'' (1945)",
+                "''Nineteen Eighty-Four'' (1949), a novel",
+                "Smith, John (1999). ''Orwell''. Penguin.",
+            ],
+            ["Animal Farm (1945)", "Nineteen Eighty-Four (1949), a novel"],
+        ),
+        # most are citations: so are the others
+        ("Bibliography", ["Smith, J. (1999). ''A''.", "Doe, K. (2000). ''B''.", "A History of Towns (1980)"], []),
+        (
+            "Bibliografía",
+            ["''La casa verde'' (1966)", "''Los jefes'' (1959)"],
+            ["La casa verde (1966)", "Los jefes (1959)"],
+        ),
+        ("Библиография", ["Мать (1906)", "На дне (1902)"], ["Мать (1906)", "На дне (1902)"]),
+        (
+            "Bibliography",
+            [
+                "Jean Burgess, ''The Death of Achilles'' (Baltimore: University Press, 2009).",
+                "Ann Lee, ''Heroes'', Rome, 1977;",
+            ],
+            [],
+        ),
+        # remarks
+        (
+            "Notes",
+            [
+                "The date is given according to the Julian calendar.",
+                "Smith 1999, p. 12.",
+                "Ibid.",
+                "''The Times'', 3 May 1999.",
+            ],
+            ["The date is given according to the Julian calendar."],
+        ),
+        (
+            "Sources",
+            [
+                "Most of what is known comes from two letters that he wrote to his sister.",
+                "[http://x.example BBC profile]",
+                "[[London]]: Penguin, 1999. ISBN 0-00-000000-0.",
+            ],
+            ["Most of what is known comes from two letters that he wrote to his sister."],
+        ),
+        (
+            "Anmerkungen",
+            [
+                "Die Zahl der Einwohner wurde im Jahr danach nicht mehr erhoben.",
+                "Müller, Hans: Geschichte. Leipzig 1899, S. 12.",
+            ],
+            ["Die Zahl der Einwohner wurde im Jahr danach nicht mehr erhoben."],
+        ),
+        (
+            "Примечания",
+            [
+                "Дата указана по старому стилю, который действовал до реформы.",
+                "Иванов, И. И. История. М., 1999. С. 12.",
+            ],
+            ["Дата указана по старому стилю, который действовал до реформы."],
+        ),
+        (
+            "脚注",
+            ["この日付は旧暦によるもので、現在の暦とは異なる。", "山田 (1999)"],
+            ["この日付は旧暦によるもので、現在の暦とは異なる。"],
+        ),
+        # what stands only there to point elsewhere
+        ("See also", ["The town has a long history of trade with its neighbours."], []),
+    ],
+)
+def test_sections_of_notes_and_works_keep_what_they_say(title: str, lines: list[str], kept: list[str]) -> None:
+    listed = "\n".join(f"* {line}" for line in lines)
+    found = plain_text(f"Lead.\n== {title} ==\n{listed}\n== Life ==\nMore.")
+    assert found.text.split("\n\n") == ["Lead.", *(["\n".join(kept)] if kept else []), "More."]
+    assert [section.heading for section in found.sections] == ([title] if kept else []) + ["Life"]
+
+
+def test_lists_of_works_below_a_bibliography_are_kept_and_tables_too() -> None:
+    page = plain_text(
+        "Lead.\n== Bibliography ==\n=== Novels ===\n* ''A Night'' (1933)\n{|\n! Title !! Year\n|-\n| B || 1950\n|}\n"
+    )
+    assert page.text == "Lead.\n\nA Night (1933)\n\nTitle: B; Year: 1950"
+    assert page.sections[0].heading == "Bibliography > Novels"
