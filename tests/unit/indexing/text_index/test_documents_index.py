@@ -26,6 +26,7 @@ from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import documents, documents_build
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
+from atomr_local.indexing.text_index.document_sizes import text_bytes
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import remove_from_text_index
@@ -422,3 +423,20 @@ def test_random_edits_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
     synced = content()
     build(folder.root, "fresh")
     assert synced == content("fresh")
+
+
+def test_what_is_not_read_asks_for_no_space(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = {"talk.mp4": 30 << 20, "disk.img": 30 << 20, "huge.txt": 2 << 30}
+    for name, size in sparse.items():
+        with (folder / name).open("wb") as stream:
+            stream.truncate(size)
+    (folder / "report.pdf").write_bytes(b"%PDF-1.7\n" + bytes(2 << 20))
+    folders = [Folder(folder)]
+    notes = sum((folder / name).stat().st_size for name in ("bees.md", "plain.txt", "sub/long.txt"))
+    assert text_bytes(folders, documents_build.prefixed(folders)) == notes + (9 + (2 << 20)) // 10
+    seen: list[int] = []
+    monkeypatch.setattr(text_build, "require_space", lambda _where, wanted, _what: seen.append(wanted))
+    shares: list[tuple[int, int]] = []
+    build(folder, progress=lambda state: shares.append((state.done, state.total)))
+    assert max(seen) < 5_000_000
+    assert shares[-1][0] == shares[-1][1] < 1_000_000
