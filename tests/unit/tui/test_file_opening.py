@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from atomr_local.tui.file_opening import Opening, missing_reason, opening_of, run_here, run_reason, start
+from atomr_local.tui.rendering import place_text
 
 
 def written(path: Path, content: bytes = b"Some words.\n", mode: int = 0o644) -> Path:
@@ -136,3 +137,12 @@ def test_programs_get_the_file_as_one_word_and_their_failure_is_told(tmp_path: P
     assert out.read_text() == str(file)
     for run in (start, run_here):
         assert "cannot be started" in run(Opening((str(tmp_path / "none"), str(file)), ""))
+
+
+def test_the_place_names_the_index_where_several_are_searched() -> None:
+    page = {"file": "report.pdf", "folder": "/x", "page": 3, "heading": "Methods"}
+    assert str(place_text(page)) == "report.pdf, p. 3, Methods"
+    assert str(place_text(page | {"index": "notes\x1b"})) == "index notes, report.pdf, p. 3, Methods"
+    assert str(place_text({"passage": "a#0", "span": [0, 9], "index": "wiki"})) == (
+        "index wiki, passage a#0, characters 0–9"
+    )
