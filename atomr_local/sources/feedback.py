@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from atomr_local.language.capitalised import names_in
 from atomr_local.language.names import name_key
 from atomr_local.language.sentences import sentences
+from atomr_local.sources.protocol import Request
 
 # The passages that are read for names, and that keep their places.
 READ = 3
@@ -22,6 +23,14 @@ EMBEDDED_AGAIN = 10
 _NAMES = 8
 _MARKS = " .,;:!?\"'()"
 _SHORTEST = 4  # letters of a name: initials and abbreviations of two or three letters are everywhere
+
+
+def searched_again(request: Request) -> bool:
+    """Whether a second search can be of use: of a question, which may need pages that it does not name.
+
+    Of few passages it could change none, since the first stay.
+    """
+    return request.operator is None and request.mode == "hybrid" and request.top_k > READ
 
 
 def names_found(query: str, passages: Iterable[tuple[str, str]]) -> list[str]:

@@ -59,27 +59,21 @@ def _place_on_page(locator: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def file_address(locator: Mapping[str, Any], at: int = 0) -> str:
-    """The address of the file at its page, for a program that opens it; "" where it is not there or leads elsewhere.
-
-    Args:
-        at: the offset in the evidence's text of what is to be seen; it may reach over several pages.
-    """
+def file_path(locator: Mapping[str, Any]) -> Path | None:
+    """The file; None where it is not there or leads out of its folder."""
     file, folder = locator.get("file"), locator.get("folder")
     if not isinstance(file, str) or not isinstance(folder, str) or not file or not folder:
-        return ""
+        return None
     try:
         root = Path(folder).resolve(strict=True)
         path = (root / PurePosixPath(file)).resolve(strict=True)
     except (OSError, ValueError, RuntimeError):
-        return ""
-    if not path.is_relative_to(root) or not path.is_file():
-        return ""
-    page = _page_at(locator, at)
-    return path.as_uri() + (f"#page={page}" if page is not None else "")
+        return None
+    return path if path.is_relative_to(root) and path.is_file() else None
 
 
-def _page_at(locator: Mapping[str, Any], at: int) -> int | None:
+def page_at(locator: Mapping[str, Any], at: int = 0) -> int | None:
+    """The page of a PDF on which stands what is at the offset `at` of the evidence's text; None of other files."""
     page = locator.get("page")
     found = page[0] if isinstance(page, list | tuple) and page else page
     starts = locator.get("page_starts")

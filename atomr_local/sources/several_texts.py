@@ -4,6 +4,9 @@ Scores of a search by words depend on what else an index holds: in a large one a
 all indexes are ranked anew together: by the words of the query, weighed by how many of these hits have them (BM25), and
 by the similarity of vectors, which all indexes have from one embedder. Both ranks are fused as in one index. An index
 with nothing on the matter puts nothing before one that has.
+
+The second search with the names of the first passages (`feedback.py`) reads the first of all indexes together and looks
+in every one: what an index names may stand in another.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import replace
 from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import words
 from atomr_local.language.words import english, without_suffix
+from atomr_local.sources.feedback import READ, behind, names_found, searched_again
 from atomr_local.sources.protocol import Page, Request, Retrieval, SourceName
 from atomr_local.sources.reranking import Reranker
 from atomr_local.sources.text import TextSource
@@ -56,7 +60,37 @@ class SeveralTexts:
             found += hits
         cancellation.check()
         rank_together(found, plain_query(request), by_words=request.mode != "dense")
+        if searched_again(request):
+            self._search_again(request, found, cancellation)
         return evidence_of(request, found, self._reranker, cancellation)
+
+    def _search_again(self, request: Request, found: list[Hit], cancellation: Cancellation) -> None:
+        """Add what the indexes have on the names in the first hits, behind these."""
+        query = plain_query(request)
+        first = sorted(found, key=Hit.place)[:READ]
+        names = names_found(query, [(hit.row["title"], hit.row["text"]) for hit in first])
+        if not names:
+            return
+        searches = [
+            (name, self._searchers.submit(source.candidates_named, request, names, cancellation))
+            for name, source in self.sources.items()
+        ]
+        known = {_id(hit) for hit in found}
+        second: set[tuple[str, str]] = set()
+        for name, search in searches:
+            for hit in search.result():
+                hit.index = name
+                second.add(_id(hit))
+                if _id(hit) not in known:
+                    found.append(hit)
+        kept = [hit.relevance for hit in first]
+        ahead = {_id(hit) for hit in first}
+        others = [hit for hit in found if _id(hit) not in ahead]
+        rank_together(found, query, named=[hit for hit in found if _id(hit) in second], names=" ".join(names))
+        for hit, relevance in zip(first, kept, strict=True):
+            hit.relevance = relevance
+        for hit, relevance in zip(others, behind(kept, [hit.relevance for hit in others]), strict=True):
+            hit.relevance = relevance
 
     def close(self) -> None:
         self._searchers.shutdown(wait=False)
@@ -89,20 +123,33 @@ class SeveralTexts:
         return tuple(dict.fromkeys(turns))[:number]
 
 
-def rank_together(found: Sequence[Hit], query: str, *, by_words: bool = True) -> None:
-    """Give the hits of several indexes the relevance that they have beside each other."""
+def rank_together(
+    found: Sequence[Hit], query: str, *, by_words: bool = True, named: Sequence[Hit] = (), names: str = ""
+) -> None:
+    """Give the hits of several indexes the relevance that they have beside each other.
+
+    Args:
+        named: those that a second search found, which are ranked by the words of the query and of `names` too.
+    """
     lists = [
         sorted((hit for hit in found if hit.similarity is not None), key=lambda hit: (-(hit.similarity or 0), _id(hit)))
     ]
     if by_words:
-        scores = _bm25(query, found)
-        order = sorted(range(len(found)), key=lambda place: (-scores[place], _id(found[place])))
-        lists.append([found[place] for place in order if scores[place] > 0])
+        lists.append(_by_words(query, found))
+    if named:
+        lists.append(_by_words(f"{query} {names}", named))
     for hit in found:
         hit.relevance = 0.0
     for ranked in lists:
         for rank, hit in enumerate(ranked[:CANDIDATES], 1):
             hit.relevance += 1 / (RRF_K + rank)
+
+
+def _by_words(query: str, found: Sequence[Hit]) -> list[Hit]:
+    """The hits that hold a word of the query, best first."""
+    scores = _bm25(query, found)
+    order = sorted(range(len(found)), key=lambda place: (-scores[place], _id(found[place])))
+    return [found[place] for place in order if scores[place] > 0]
 
 
 def _id(hit: Hit) -> tuple[str, str]:

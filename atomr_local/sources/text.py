@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from atomr_local.indexing.text_index.vector_state import vector_state
 from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.candidate_vectors import EMBEDDED_HITS, CandidateVectors
 from atomr_local.sources.document_places import DocumentPlaces, is_of_documents
-from atomr_local.sources.feedback import EMBEDDED_AGAIN, READ, behind, names_found
+from atomr_local.sources.feedback import EMBEDDED_AGAIN, READ, behind, names_found, searched_again
 from atomr_local.sources.protocol import Page, Request, Retrieval, SearchMode, SourceName
 from atomr_local.sources.reranking import Reranker
 from atomr_local.sources.text_hits import CANDIDATES, RRF_K, Hit, evidence_of, plain_query
@@ -141,18 +142,9 @@ class TextSource:
         titles = self._titles(head)
         extended = " ".join([query, *titles[1:]])
         terms += [word for title in titles[1:] for word in _WORD.findall(title)]
-        # A question may need pages that it does not name; of few passages it could change none, since the first stay.
-        again = request.operator is None and request.mode == "hybrid" and request.top_k > READ and not compared
-        try:
-            with panics_as_errors():
-                found = self._search(extended, " ".join(terms), request.mode, compared=compared, again=again)
-        except AtomrError:
-            raise
-        except Exception as error:
-            raise SourceError(
-                f"the text index cannot be searched: {library_line(error, self._directory)}",
-                hint=damage_hint("text", self._directory),
-            ) from error
+        again = searched_again(request) and not compared
+        with self._search_errors():
+            found = self._search(extended, " ".join(terms), request.mode, compared=compared, again=again)
         cancellation.check()
         for one in found:
             one.bonus = max(title_bonus(one.row["title"], name, request.operator) for name in titles)
@@ -160,6 +152,40 @@ class TextSource:
             for one in found:
                 one.placed = self._places.placed
         return found
+
+    def candidates_named(self, request: Request, names: Sequence[str], cancellation: Cancellation) -> list[Hit]:
+        """What a search by the request's words and these names finds, without order; each says how similar it is.
+
+        For hits of several indexes: the names stand in what is best of all of them (`feedback.py`).
+        """
+        cancellation.check()
+        query = plain_query(request)
+        terms = [*_WORD.findall(query)[:_QUERY_WORDS], *(word for name in names for word in _WORD.findall(name))]
+        with self._search_errors():
+            rows = self._by_words(" ".join(terms))
+            similar: dict[int, float] = {}
+            if self._candidates is not None:
+                similar = self._candidates.similarities(query, rows[:EMBEDDED_AGAIN])
+                found = self._hits(_fused([rows]), similar, None)
+            else:
+                found = self._hits(_fused([rows]), {}, self._embedder.encode([query])[0])
+        for one in found:
+            one.placed = self._places.placed if self._places is not None else None
+        return found
+
+    @contextmanager
+    def _search_errors(self) -> Iterator[None]:
+        """Turns what LanceDB raises into errors of the source."""
+        try:
+            with panics_as_errors():
+                yield
+        except AtomrError:
+            raise
+        except Exception as error:
+            raise SourceError(
+                f"the text index cannot be searched: {library_line(error, self._directory)}",
+                hint=damage_hint("text", self._directory),
+            ) from error
 
     def close(self) -> None:
         self._table = None

@@ -109,18 +109,17 @@ def highlighted(sparql: str) -> Text:
 
 def place_text(locator: Mapping[str, Any]) -> Text:
     """The place in words, sanitised; empty for a graph query."""
+    index = f"index {sanitize_line(str(locator['index']))}, " if locator.get("index") else ""
     if words := place_words(locator):
         # The index was made on another machine, and handed on without the files.
         elsewhere = " (the file is not on this machine)" if locator.get("folder") == "" else ""
-        return Text(sanitize_line(words) + elsewhere, "dim")
+        return Text(f"{index}{sanitize_line(words)}{elsewhere}", "dim")
     if "passage" in locator:
         place = f"passage {sanitize_line(str(locator['passage']))}"
         span = locator.get("span")
         if isinstance(span, list | tuple) and len(span) == 2:
             place += f", characters {sanitize_line(str(span[0]))}–{sanitize_line(str(span[1]))}"
-        if locator.get("index"):
-            place = f"index {sanitize_line(str(locator['index']))}, {place}"
-        return Text(place, "dim")
+        return Text(f"{index}{place}", "dim")
     if "url" in locator:
         return coloured(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
     return Text()

@@ -15,7 +15,7 @@ from atomr_local.indexing.embedding.embedder import Embedder
 from atomr_local.indexing.store import index_path, read_manifest
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_address
+from atomr_local.sources.place_words import file_path, page_at
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.sources.text import TextSource
 from made_documents.folder import MadeFolder
@@ -113,7 +113,8 @@ def is_placed(evidence: Evidence, gold: Gold) -> bool:
 def _opens(evidence: Evidence, gold: Gold) -> bool:
     """Whether the file opens at the page on which the fact's words begin, as the sentence that is cited."""
     at = max(0, evidence.text.find(gold.phrases[0]))
-    return file_address(evidence.locator, at).endswith(f"#page={gold.place['page']}")
+    there = file_path(evidence.locator) is not None
+    return there and page_at(evidence.locator, at) == int(gold.place["page"])
 
 
 def _passages(directory: Path) -> Iterable[Evidence]:

@@ -147,8 +147,12 @@ def build(
     from atomr_local.indexing.readers.documents.kinds import are_documents
 
     if format_ == "documents" or (format_ == "auto" and are_documents(inputs)):
-        if add or limit is not None or titles is not None or engine != "local" or processes is not None:
-            raise click.UsageError("documents are read without --add, --limit, --titles, --engine ray and --processes")
+        given = {
+            "--id": id_column, "--title": title_column, "--text": text_column, "--salvage": salvage, "--add": add,
+            "--limit": limit, "--titles": titles, "--engine ray": engine != "local", "--processes": processes,
+        }  # fmt: skip
+        if wrong := ", ".join(option for option, value in given.items() if value):
+            raise click.UsageError(f"documents are read without {wrong}: for files of articles only")
         _build_documents(inputs, name, exclude, hidden, vectors, private)
         return
     if exclude or hidden:

@@ -89,9 +89,17 @@ def _text_options(settings: dict[str, Any]) -> list[str]:
         for pattern in folders.get("exclude", ()):
             options += ["--exclude", str(pattern)]
         options += ["--hidden"] if folders.get("hidden") else []
+        # Documents alone: by their content they may be files of articles too.
+        if not any(Path(str(root)).is_dir() for root in folders.get("roots", ())):
+            options += ["--format", "documents"]
         return [*options, "--vectors", "later"] if "vectors" in settings else options
     if (format_ := settings.get("format", "auto")) != "auto":
         options += ["--format", str(format_)]
+    columns = settings.get("columns")
+    for name in ("id", "title", "text"):
+        if isinstance(columns, dict) and columns.get(name):
+            options += [f"--{name}", str(columns[name])]
+    options += ["--salvage"] if settings.get("salvage") is True else []
     if (limit := settings.get("limit")) is not None:
         options += ["--limit", str(limit)]
     if settings.get("titles") is not None:

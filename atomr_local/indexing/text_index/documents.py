@@ -18,6 +18,7 @@ from atomr_local.indexing.readers.documents.folder import Folder
 from atomr_local.indexing.text_index.build import PASSAGE_WORDS, TextBuildProgress, tokens_of
 from atomr_local.indexing.text_index.chunking import CHUNKER
 from atomr_local.indexing.text_index.document_catalog import ListedDocument, listed_documents
+from atomr_local.indexing.text_index.document_sizes import text_bytes
 from atomr_local.indexing.text_index.documents_build import (
     DocumentsBuild,
     as_settings,
@@ -26,7 +27,6 @@ from atomr_local.indexing.text_index.documents_build import (
     folders_of,
     prefixed,
     report_of,
-    text_bytes,
 )
 from atomr_local.indexing.text_index.index import (
     EMBEDDED_AT_ONCE,
@@ -166,7 +166,7 @@ def _run(
                 raise would_be_lost("text", name)
             later = decided_later(vectors, base[1] if base is not None else None, left)
             if later is None:
-                later = text_bytes(prefixed(folders)) > EMBEDDED_AT_ONCE
+                later = text_bytes(folders, prefixed(folders)) > EMBEDDED_AT_ONCE
             if later:
                 settings["vectors"] = "later"
             ledger = Ledger.open(scratch, "text", [], settings, cancellation=cancellation)

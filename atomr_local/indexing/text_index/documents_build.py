@@ -7,10 +7,9 @@ goes on with the files that are not listed, whatever has changed in the folders 
 from __future__ import annotations
 
 import json
-import mimetypes
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -28,6 +27,7 @@ from atomr_local.indexing.text_index.build import TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import content_hash
 from atomr_local.indexing.text_index.chunking import CHUNKER
 from atomr_local.indexing.text_index.document_catalog import DocumentCatalog, ListedDocument
+from atomr_local.indexing.text_index.document_sizes import text_bytes_of
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 
 # Raised when a parser gives another text for the same file: the files are then read again.
@@ -36,9 +36,6 @@ _VERSION = 5
 _TITLE_WITHIN = 2_000
 _MOST_NOTES = 20
 _REUSED = 20_000  # passages whose vectors are looked up again for one file
-# Of documents that hold more than their text: how much of them is text, about.
-_SHARE_OF_PACKED = 0.1
-_PACKED = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub")
 # Nanoseconds within which a system may give two changes of a file one time.
 _ONE_TICK = 20_000_000
 
@@ -147,7 +144,8 @@ class DocumentsBuild(TextBuild):
 
     def _read(self) -> None:
         found = prefixed(self.folders)
-        self._total = sum(file.size for _, _, file in found)
+        texts = [text_bytes_of(self.folders[number], file) for number, _, file in found]
+        self._total = sum(texts)
         self._reader = reader_identity()
         self._require_space()
         for article in self._documents.orphans():
@@ -155,10 +153,10 @@ class DocumentsBuild(TextBuild):
         self.state.done = 0
         parser = DocumentParser()
         try:
-            for number, path, file in found:
+            for (number, path, file), text in zip(found, texts, strict=True):
                 self.cancellation.check()
                 self._file(parser, number, path, file)
-                self.state.done += file.size
+                self.state.done += text
                 self._report("embedding")
         finally:
             parser.close()
@@ -377,18 +375,6 @@ def as_settings(folders: Sequence[Folder]) -> dict[str, Any]:
     first = folders[0]
     roots = [str(folder.root.absolute()) for folder in folders]
     return {"roots": roots, "exclude": list(first.exclude), "hidden": first.hidden}
-
-
-def text_bytes(found: Iterable[tuple[int, str, FoundFile]]) -> int:
-    """About how many bytes of text there are in these files, by their names."""
-    return int(sum(file.size * _text_share(path) for _, path, file in found if not file.problem))
-
-
-def _text_share(path: str) -> float:
-    kind = mimetypes.guess_type(path)[0] or ""
-    if kind.startswith(("image/", "audio/", "video/", "font/")):
-        return 0.0
-    return _SHARE_OF_PACKED if PurePosixPath(path).suffix.casefold() in _PACKED else 1.0
 
 
 def digest_text(documents: Sequence[ListedDocument]) -> bytes:

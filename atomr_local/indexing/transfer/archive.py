@@ -114,13 +114,17 @@ class ArchiveReader:
         except OSError as error:
             raise damaged(self._path, "it cannot be unpacked") from error
         if len(data) != size:
-            raise damaged(self._path, "it is cut short")
+            raise damaged(
+                self._path, "it is cut short",
+                "Nothing of it was taken in. Get the rest of the file, or the whole file again (`atomr indexes pull` "
+                "resumes a download), and import it anew.",
+            )  # fmt: skip
         return data
 
 
-def damaged(path: Path, why: str) -> InputError:
+def damaged(path: Path, why: str, hint: str = "") -> InputError:
     """The error to raise about an archive."""
-    return InputError(f"{path} is no index that can be imported: {why}", hint=f"Get the file again. {_MADE_BY}")
+    return InputError(f"{path} is no index that can be imported: {why}", hint=hint or f"Get the file again. {_MADE_BY}")
 
 
 @contextmanager

@@ -50,8 +50,8 @@ def export_index(
 ) -> Exported:
     """Write the index `name` into `file`, comparing every byte with the index's checksums on the way.
 
-    The manifest in the file names the inputs without their directories. Of documents, neither the file nor what was
-    removed, could not be read or lost something is named.
+    The manifest in the file names the inputs without their directories. Of an index of
+    documents, no folder is named, nor any file that could not be read or lost something, and what was removed is gone.
 
     Args:
         replace_file: a file that is there is replaced, once the new one is whole.
@@ -83,8 +83,12 @@ def export_index(
             size = raw.tell()
         partial.replace(file)
         sync_directory(file.absolute().parent)
-    except (OSError, ValueError, sqlite3.Error) as error:
+    except (OSError, ValueError) as error:
         raise not_written(file, error) from error
+    except sqlite3.Error as error:
+        raise KnowledgeIndexError(
+            f"the catalogue of {directory} cannot be copied: {error}", hint=damage_hint(kind, directory)
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
     return Exported(file, size, sink.digest.hexdigest())

@@ -281,3 +281,14 @@ def test_a_folder_is_followed_until_ctrl_c(tmp_path: Path) -> None:
     assert len(reader.seen) > 1
     (report,) = verify_indexes("notes")
     assert report.good, report.problems
+
+
+@pytest.mark.parametrize(
+    "options", [("--id", "x"), ("--title", "x"), ("--text", "x"), ("--salvage",), ("--add",), ("--limit", "3")]
+)
+def test_options_for_articles_are_no_options_for_documents(
+    folder: Path, options: tuple[str, ...], capsys: Capture
+) -> None:
+    assert atomr("text", "build", str(folder), "--name", "notes", *options) == 2
+    assert f"documents are read without {options[0]}" in capsys.readouterr().err
+    assert not store.index_path("text", "notes").exists()

@@ -18,7 +18,7 @@ from atomr_local.indexing.text_index.document_catalog import Places
 from atomr_local.indexing.text_index.documents import build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.documents_build import root_names
 from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_address, place_words
+from atomr_local.sources.place_words import file_path, place_words
 from atomr_local.sources.protocol import Evidence
 
 
@@ -28,8 +28,8 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def cited() -> dict[str, tuple[str, str]]:
-    """The place and the address of each article, by its id."""
+def cited() -> dict[str, tuple[str, Path | None]]:
+    """The place and the file of each article, by its id."""
     directory = store.index_path("text", "mine")
     found = {}
     with closing(DocumentPlaces(directory, store.read_manifest(directory))) as places:
@@ -39,7 +39,7 @@ def cited() -> dict[str, tuple[str, str]]:
             locator = {"passage": f"{article}#0", "span": [0, 5]}
             placed = places.placed(Evidence("text", "T", "text", 1.0, "q", locator)).locator
             assert "root" not in placed
-            found[article] = (place_words(placed), file_address(placed))
+            found[article] = (place_words(placed), file_path(placed))
     return found
 
 
@@ -53,21 +53,21 @@ def test_folders_and_files_of_the_same_name_are_told_apart(tmp_path: Path) -> No
     roots = [first.parent, same.parent, alone, again, diary.parent]
     build_documents_index(roots, "mine", embedder=FakeEmbedder())
     assert cited() == {
-        "home/notes/bees.txt": ("home/notes/bees.txt, line 1", first.as_uri()),
-        "work/notes/bees.txt": ("work/notes/bees.txt, line 1", same.as_uri()),
-        "work/notes/sub/lakes.txt": ("work/notes/sub/lakes.txt, line 1", other.as_uri()),
-        "x/report.txt": ("x/report.txt, line 1", alone.as_uri()),
-        "y/report.txt": ("y/report.txt, line 1", again.as_uri()),
-        "diary/may.txt": ("may.txt, line 1", diary.as_uri()),
+        "home/notes/bees.txt": ("home/notes/bees.txt, line 1", first),
+        "work/notes/bees.txt": ("work/notes/bees.txt, line 1", same),
+        "work/notes/sub/lakes.txt": ("work/notes/sub/lakes.txt, line 1", other),
+        "x/report.txt": ("x/report.txt, line 1", alone),
+        "y/report.txt": ("y/report.txt, line 1", again),
+        "diary/may.txt": ("may.txt, line 1", diary),
     }
     other.rename(first.parent / "lakes.txt")
     assert sync_documents_index("mine", embedder=FakeEmbedder()).moved == (
         ("work/notes/sub/lakes.txt", "home/notes/lakes.txt"),
     )
-    assert cited()["home/notes/lakes.txt"][1] == (first.parent / "lakes.txt").as_uri()
+    assert cited()["home/notes/lakes.txt"][1] == (first.parent / "lakes.txt")
     # Gone from its own folder, it is not looked for in another one of the same name.
     same.unlink()
-    assert cited()["work/notes/bees.txt"] == ("work/notes/bees.txt, line 1", "")
+    assert cited()["work/notes/bees.txt"] == ("work/notes/bees.txt, line 1", None)
 
 
 def test_roots_have_the_shortest_names_that_tell_them_apart() -> None:

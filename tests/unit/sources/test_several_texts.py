@@ -73,8 +73,39 @@ def test_the_index_that_has_it_comes_first(both: SeveralTexts) -> None:
 
 
 def test_a_small_index_does_not_push_its_own_before_what_suits(both: SeveralTexts) -> None:
-    found = ask(both, "market bridge harbour", top_k=10)
-    assert all(index == "wiki" for index, _ in found[:8])
+    query = "market bridge harbour"
+    assert all(index == "wiki" for index, _ in ask(both, query, top_k=3))
+    # Without what the first passages name, which may stand in any index.
+    by_words = both.retrieve(Request(query, query, top_k=10, mode="words"), Cancellation())
+    assert all(index == "wiki" for index, _ in places(by_words)[:8])
+
+
+def test_what_the_first_passages_name_is_found_in_another_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "named"))
+    # No word of the question stands in the page that answers it, which the other index's page names.
+    notes = {"Boat": "The yellow boat was rented by Zacharias Quillfeather."}
+    notes |= {f"List {i}": f"The yellow list number {i} of boats that were rented." for i in range(40)}
+    wiki = {f"Person {i}": f"Person {i} was born in the village of Oakham in 19{i:02}." for i in range(60)}
+    wiki["Zacharias Quillfeather"] = "Zacharias Quillfeather was a baker; his cradle stood in Nemi."
+    for name, articles, vectors in (("wiki", wiki, "now"), ("notes", notes, "later")):
+        file = tmp_path / f"{name}.jsonl"
+        rows = [{"id": f"p{i}", "title": title, "text": text} for i, (title, text) in enumerate(articles.items())]
+        file.write_text("\n".join(map(json.dumps, rows)))
+        build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)  # type: ignore[arg-type]
+    question = "Who rented the yellow boat, and where was the renter born?"
+    directories = [store.index_path("text", name) for name in ("wiki", "notes")]
+    with closing(open_texts(directories, FakeEmbedder())) as source:
+        few = source.retrieve(Request(question, question, top_k=3), Cancellation())
+        more = source.retrieve(Request(question, question, top_k=10), Cancellation())
+        assert ("wiki", "Zacharias Quillfeather") in places(more)
+        assert places(more)[:3] == places(few), "the first keep their places"
+        with monkeypatch.context() as patch:
+            patch.setattr("atomr_local.sources.several_texts.searched_again", lambda _: False)
+            without = source.retrieve(Request(question, question, top_k=10), Cancellation())
+        assert ("wiki", "Zacharias Quillfeather") not in places(without)
+        assert len(set(places(more))) == len(more.evidence)
 
 
 def test_passages_of_one_id_stay_apart(both: SeveralTexts) -> None:

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
-from atomr_local.sources.place_words import file_address, place_words
+from atomr_local.sources.place_words import place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.background import in_background
@@ -33,6 +33,7 @@ from atomr_local.tui.widgets.step_text import field, marked
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
     from atomr_local.graph_console import GraphRows
+    from atomr_local.tui.file_opening import Opening
 
 
 class EvidenceScreen(ModalScreen[int | str | None]):
@@ -79,10 +80,11 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         return str(self._evidence.locator.get("sparql", ""))
 
     @property
-    def _file(self) -> str:
+    def _answer_at(self) -> int:
+        """The offset of the first answer in the text."""
         text = self._evidence.text.casefold()
         found = [at for answer in self._answers if answer and (at := text.find(answer.casefold())) >= 0]
-        return file_address(self._evidence.locator, min(found, default=0))
+        return min(found, default=0)
 
     @property
     def _url(self) -> str:
@@ -120,7 +122,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         if action in {"run_again", "console"}:
             return bool(self._sparql)
         if action == "open_page":
-            return _is_page(self._url) or bool(self._file)
+            return _is_page(self._url) or "file" in self._evidence.locator
         return True
 
     @on(OptionList.OptionSelected, "#piece-users")
@@ -155,14 +157,48 @@ class EvidenceScreen(ModalScreen[int | str | None]):
 
     def action_open_page(self) -> None:
         """Open the page or the file, after asking: it may have changed, and the browser goes online."""
-        if file := self._file:
-            locator = self._evidence.locator
-            shown = sanitize_line(f"{place_words(locator)}, in {locator['folder']}")
-            confirm(self.app, "Open this file?", shown, partial(self.app.open_url, file), yes="Open", no="Do not open")
+        if "file" in self._evidence.locator:
+            self._open_file()
             return
         open_page = partial(self.app.open_url, self._url)
         shown = sanitize_line(self._url)
         confirm(self.app, "Open this page in the browser?", shown, open_page, yes="Open", no="Do not open")
+
+    def _open_file(self) -> None:
+        from atomr_local.tui.file_opening import opening_of
+
+        self._show_status("looking …")
+        work = partial(opening_of, self._evidence.locator, self._answer_at)
+        in_background(self, work, self._offer, group="open", exclusive=True)
+
+    def _offer(self, opening: Opening | None) -> None:
+        from atomr_local.tui.file_opening import missing_reason
+
+        self._show_status("")
+        locator = self._evidence.locator
+        if opening is None:
+            self._show_status(missing_reason(locator))
+            return
+        shown = sanitize_line(f"{place_words(locator)}, in {locator['folder']}")
+        start = partial(self._start, opening)
+        if not opening.command:
+            self._show_status(f"{opening.refused} {opening.told}")
+        elif opening.refused:
+            text = f"{shown}\n{opening.refused}"
+            confirm(self.app, "Show this file in its folder?", text, start, yes="Show", no="Do not show")
+        else:
+            text = f"{shown}\n{opening.told}"
+            confirm(self.app, "Open this file?", text, start, yes="Open", no="Do not open")
+
+    def _start(self, opening: Opening) -> None:
+        from atomr_local.tui.file_opening import run_here, start
+
+        if opening.in_terminal:
+            with self.app.suspend():
+                problem = run_here(opening)
+        else:
+            problem = start(opening)
+        self._show_status(problem or opening.told)
 
 
 def _user(number: int, question: str) -> str:

@@ -13,6 +13,8 @@ from atomr_local.cli.main import atomr
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.rebuilding import rebuild_command, rebuild_hint
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.indexing.readers.columns import Columns
+from atomr_local.indexing.readers.detect import ReadOptions
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 
 
@@ -74,6 +76,27 @@ def test_a_graph_index_is_built_again_with_all_it_was_built_with(tmp_path: Path)
     assert options["inputs"] == (triples,)
     assert (options["name"], options["format_"], options["language"]) == ("mine", "nt", "de")
     assert (options["entities"], options["properties"], options["text_index"]) == (entities, properties, None)
+
+
+def test_columns_and_salvage_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "pages.jsonl"
+    file.write_text(json.dumps({"key": "1", "head line": "Como", "body": {"text": "A lake."}}) + "\n")
+    read = ReadOptions(Columns("key", "head line", "body.text"), salvage=True)
+    build_text_index([file], "mine", embedder=FakeEmbedder(), options=read)
+    command = rebuild_command(entry("mine"))
+    options = parsed(command)
+    assert (options["id_column"], options["title_column"], options["text_column"]) == ("key", "head line", "body.text")
+    assert options["salvage"] is True
+    assert made("text", ["a"], columns=["x"], salvage="yes") == "atomr text build a --name mine"
+    assert made("text", ["a"], columns={"id": "-x"}).endswith(" --id -x")
+    assert parsed(made("text", ["a"], columns={"id": "-x"}))["id_column"] == "-x"
+
+
+def test_documents_are_built_again_as_documents(tmp_path: Path) -> None:
+    folders = {"roots": [str(tmp_path)], "exclude": ["drafts/"], "hidden": True}
+    assert made("text", [str(tmp_path)], folders=folders, format="documents").endswith("--exclude drafts/ --hidden")
+    folders = {"roots": [str(tmp_path / "data.json")], "exclude": [], "hidden": False}
+    assert parsed(made("text", ["data.json"], folders=folders))["format_"] == "documents"
 
 
 def test_nothing_is_told_that_the_command_does_anyway(tmp_path: Path) -> None:

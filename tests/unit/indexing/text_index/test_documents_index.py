@@ -26,6 +26,7 @@ from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import documents, documents_build
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
+from atomr_local.indexing.text_index.document_sizes import text_bytes
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import remove_from_text_index
@@ -34,7 +35,7 @@ from atomr_local.indexing.text_index.vector_cache import count_vectors
 from atomr_local.indexing.text_index.vector_state import vector_state
 from atomr_local.indexing.verify import verify_indexes
 from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_address, place_words
+from atomr_local.sources.place_words import file_path, page_at, place_words
 from atomr_local.sources.protocol import Evidence
 
 _LONG = SENTENCE
@@ -103,11 +104,11 @@ def test_a_citation_names_the_place_and_the_file_is_found_again(folder: Path) ->
         locator = {"passage": "bees.md#0", "span": [18, 30], "section": "Hives"}
         found = places.placed(Evidence("text", "Bees", "They live in hives.", 1.0, "q", locator))
     assert place_words(found.locator) == "bees.md, line 10, Hives"
-    assert file_address(found.locator) == (folder / "bees.md").as_uri()
-    assert file_address(dict(found.locator) | {"page": [3, 4]}).endswith("bees.md#page=3")
+    assert file_path(found.locator) == folder / "bees.md"
+    assert page_at(dict(found.locator) | {"page": [3, 4]}) == 3
     across = dict(found.locator) | {"page": [3, 5], "page_starts": [[40, 4], [90, 5], "broken", [1], [0, "x"]]}
-    assert [file_address(across, at).rpartition("=")[2] for at in (0, 39, 40, 200)] == ["3", "3", "4", "5"]
-    assert file_address(dict(found.locator) | {"file": "../secret"}) == ""
+    assert [page_at(across, at) for at in (0, 39, 40, 200)] == [3, 3, 4, 5]
+    assert file_path(dict(found.locator) | {"file": "../secret"}) is None
     assert place_words({"file": "report.pdf", "page": 3, "heading": "Methods"}) == "report.pdf, p. 3, Methods"
     assert place_words({"file": "r.pdf", "page": [3, 4]}) == "r.pdf, pp. 3–4"
     assert place_words({"file": "t.csv", "cells": "A2:C9"}) == "t.csv, A2:C9"
@@ -422,3 +423,20 @@ def test_random_edits_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
     synced = content()
     build(folder.root, "fresh")
     assert synced == content("fresh")
+
+
+def test_what_is_not_read_asks_for_no_space(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = {"talk.mp4": 30 << 20, "disk.img": 30 << 20, "huge.txt": 2 << 30}
+    for name, size in sparse.items():
+        with (folder / name).open("wb") as stream:
+            stream.truncate(size)
+    (folder / "report.pdf").write_bytes(b"%PDF-1.7\n" + bytes(2 << 20))
+    folders = [Folder(folder)]
+    notes = sum((folder / name).stat().st_size for name in ("bees.md", "plain.txt", "sub/long.txt"))
+    assert text_bytes(folders, documents_build.prefixed(folders)) == notes + (9 + (2 << 20)) // 10
+    seen: list[int] = []
+    monkeypatch.setattr(text_build, "require_space", lambda _where, wanted, _what: seen.append(wanted))
+    shares: list[tuple[int, int]] = []
+    build(folder, progress=lambda state: shares.append((state.done, state.total)))
+    assert max(seen) < 5_000_000
+    assert shares[-1][0] == shares[-1][1] < 1_000_000

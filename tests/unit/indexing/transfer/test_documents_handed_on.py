@@ -20,7 +20,7 @@ from atomr_local.indexing.transfer.importing import import_index
 from atomr_local.indexing.transfer.provenance import Provenance
 from atomr_local.indexing.transfer.remains import report_for_others
 from atomr_local.indexing.verify import verify_indexes
-from atomr_local.sources.place_words import file_address, place_words
+from atomr_local.sources.place_words import file_path, place_words
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 from atomr_local.tui.rendering import place_text
@@ -73,7 +73,7 @@ def test_a_citation_keeps_its_place_and_says_that_the_file_is_not_here(
     finally:
         source.close()
     assert place_words(locator) == "boat.md, lines 3–7"
-    assert file_address(locator) == ""
+    assert file_path(locator) is None
     assert str(place_text(locator)) == "boat.md, lines 3–7 (the file is not on this machine)"
     with pytest.raises(KnowledgeIndexError, match="follows no folder"):
         sync_documents_index("notes", embedder=FakeEmbedder())

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support.fake_embedder import FakeEmbedder
+from support.places import PYTHONPATH
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
@@ -283,3 +288,45 @@ def test_a_full_disk_is_told_before_anything_is_written(built: Path, monkeypatch
     with pytest.raises(KnowledgeIndexError, match="too full"):
         import_index(built / "mine.tar.zst")
     nothing_is_left()
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from atomr_local.indexing.transfer import importing
+
+at = sys.argv[2]
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def progress(_stage, done, total):
+    if at == "unpacking" and done > total // 2:
+        kill()
+
+if at != "unpacking":
+    setattr(importing, {"checking": "verify_index", "publishing": "_publish"}[at], kill)
+importing.import_index(Path(sys.argv[1]), replace_index=True, progress=progress)
+"""
+
+
+@pytest.mark.parametrize("at", ["unpacking", "checking", "publishing"])
+def test_an_import_that_is_killed_leaves_the_old_index_as_it_was_and_can_be_repeated(
+    built: Path, tmp_path: Path, at: str
+) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text(json.dumps({"id": "1", "title": "Garda", "text": "Another lake."}) + "\n")
+    build_text_index([old], "mine", embedder=FakeEmbedder())
+    before = {path.name: path.read_bytes() for path in store.index_path("text", "mine").rglob("*") if path.is_file()}
+    file = built / "mine.tar.zst"
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(file), at], env=os.environ | {"PYTHONPATH": PYTHONPATH}, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    after = {path.name: path.read_bytes() for path in store.index_path("text", "mine").rglob("*") if path.is_file()}
+    assert after == before
+    assert [entry.name for entry in store.list_indexes()] == ["mine"]
+    assert import_index(file, replace_index=True).settings["imported"]["name"] == "mine"
+    assert verify_indexes("mine")[0].state == "whole"
+    assert not list_unfinished()
+    assert {path.name for path in store.index_path("text", "mine").parent.iterdir()} == {"mine"}
