@@ -11,6 +11,10 @@ from typing import Any
 from atomr_local.language.scripts import UNSPACED
 
 _LINES = re.compile(r"\n+")
+_MARKS = ".!?"
+# For text without the scripts of `_BY_LIBRARY`: ends of lines, and what `_SPACED_END` finds, with the mark before it. A
+# pattern that begins with one of a few characters is sought much faster than one that looks behind at each place.
+_PLAIN_END = re.compile(rf"[\n{_MARKS}](?:(?<=\n)\n*|(?<!\n)([\"'”’)\]]*)[^\S\n]+(?=\S))")
 # Latin, Cyrillic, Greek and others that end a sentence as they do, with a space behind the mark.
 _SPACED_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=\S)")
 # Letters without spaces between words, and the marks that end sentences in other scripts: Armenian, Arabic, Urdu,
@@ -35,6 +39,10 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tup
     Scripts that mark their sentences otherwise than Latin does go through ICU (Unicode Standard Annex 29).
     """
     begin, end = start, len(text) if end is None else end
+    stretch = text[start:end]
+    if stretch.isascii() or not _BY_LIBRARY.search(stretch):
+        yield from _of_plain_lines(text, start, end)
+        return
     for boundary in _LINES.finditer(text, start, end):
         yield from _of_line(text, begin, boundary.start())
         begin = boundary.end()
@@ -57,6 +65,19 @@ def words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
                 begin = part_start
             finish = part_end
         yield begin, match.end()
+
+
+def _of_plain_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    # What stands before `start` may be the mark that ends a sentence there.
+    first = start - (start > 0 and text[start - 1] in _MARKS)
+    begin = start
+    for boundary in _PLAIN_END.finditer(text, first, end):
+        at, after = boundary.span()
+        if text[at] != "\n":
+            at = after if boundary[1] else at + 1
+        yield begin, at
+        begin = after
+    yield begin, end
 
 
 def _of_line(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

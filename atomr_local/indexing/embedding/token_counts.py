@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,10 @@ _MOST = 512  # longer passages say too many things for one vector
 _CACHED = 1 << 17  # words; then they are counted anew
 # Longer "words" are broken texts, which are cut in any case; no token is shorter than a character.
 _LONG = 200
+# Printable ASCII but an opening bracket.
+_PLAIN = re.compile(r"[!-Z\\-~]+")
+_RUN = re.compile(r"[0-9A-Za-z]+")
+_BERT_KINDS = ("BertNormalizer", "BertPreTokenizer", "WordPiece")
 
 
 class TokenCounts:
@@ -50,15 +57,66 @@ class _Counts(dict[str, int]):
         self._tokenizer: Any = Tokenizer.from_file(str(file))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._bert = _plain_bert(file)
 
     def __missing__(self, word: str) -> int:
         if len(word) > _LONG:
             return len(word)
-        if len(self) == _CACHED:
+        count = self._of_parts(word) if self._bert is not None and _PLAIN.fullmatch(word) else self._counted(word)
+        if len(self) >= _CACHED:
             self.clear()
-        text = word.encode("utf-8", "replace").decode("utf-8")
-        count = self[word] = len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        self[word] = count
         return count
+
+    def _of_parts(self, word: str) -> int:
+        """Tokens of a word that the tokenizer parts into runs of letters and digits, and single marks."""
+        assert self._bert is not None
+        runs = _RUN.findall(word)
+        marks = len(word) - sum(map(len, runs))
+        if self._bert.lowercase:
+            runs = [run.lower() for run in runs]
+        return marks + sum(1 if run in self._bert.whole else self._counted_once(run) for run in runs)
+
+    def _counted_once(self, run: str) -> int:
+        count = self.get(run)
+        if count is None:
+            count = self[run] = self._counted(run)
+        return count
+
+    def _counted(self, word: str) -> int:
+        text = word.encode("utf-8", "replace").decode("utf-8")
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+@dataclass(frozen=True)
+class _Bert:
+    """What of BERT's tokenizer counts the tokens of a plain word without it.
+
+    Attributes:
+        whole: runs of letters and digits of ASCII that are one token.
+        lowercase: words are made lower case before.
+    """
+
+    whole: frozenset[str]
+    lowercase: bool
+
+
+def _plain_bert(file: Path) -> _Bert | None:
+    """The tokenizer in the file, if it is BERT's: it parts words at every mark, and WordPiece takes the longest piece
+    that it knows, so that a run in its vocabulary is one token (Devlin et al. 2019; Wu et al. 2016, section 4.1).
+    """
+    try:
+        found = json.loads(file.read_bytes())
+        model, normalizer = found["model"], found["normalizer"]
+        kinds = (normalizer["type"], found["pre_tokenizer"]["type"], model["type"])
+        longest = int(model["max_input_chars_per_word"])
+        # An added token is found before words are parted; one that has a bracket is in no plain word.
+        bracketed = all("[" in str(added["content"]) for added in found["added_tokens"])
+        whole = frozenset(run for run in model["vocab"] if _RUN.fullmatch(run) and len(run) <= longest)
+        lowercase = bool(normalizer["lowercase"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return _Bert(whole, lowercase) if bracketed and kinds == _BERT_KINDS else None
 
 
 def token_counts(directory: Path) -> TokenCounts | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from atomr_local.indexing.readers.base import Section, SectionKind
 from atomr_local.language.scripts import WORD, unspaced
@@ -52,8 +52,7 @@ class Tokens(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     start: int
     end: int
     words: int
@@ -121,23 +120,27 @@ def _stretches(text: str, sections: Sequence[Section]) -> Iterator[tuple[int, Se
 
 def _is_short(text: str, room: int) -> bool:
     """Whether this is a few words, and they fit in the room."""
-    # Many more characters than this are never a few words.
-    return len(text) < _SHORT_WORDS * _LONGEST_WORD and _size(text, _split(text)) <= min(_SHORT_WORDS - 1, room)
+    # Many more characters than this are never a few words, and a few words are split off quickly.
+    if len(text) >= _SHORT_WORDS * _LONGEST_WORD or len(text.split(maxsplit=_SHORT_WORDS)) > _SHORT_WORDS:
+        return False
+    return _size(text, _split(text)) <= min(_SHORT_WORDS - 1, room)
 
 
 def _pieces(text: str, budget: int, section: Section, end: int, tokens: Tokens | None, most: int) -> Iterator[_Piece]:
     """Sentences of the section, or its lines if it is no prose; one over a budget comes in several pieces."""
     parts = _lines(text, section.start, end) if section.kind else sentences(text, section.start, end)
+    split_at = str.split if not unspaced(text[section.start : end]) else _split
     for begin, finish in parts:
         sentence = text[begin:finish]
-        split = _split(sentence)
-        size = _size(sentence, split)
-        if not size:
+        split = split_at(sentence)
+        if not split:
             continue
+        size = _size(sentence, split)
         used = tokens.of_words(split) if tokens is not None else 0
         if size <= budget and used <= most:
-            first = begin + len(sentence) - len(sentence.lstrip())
-            yield _Piece(first, first + len(sentence.strip()), size, used)
+            stripped = sentence.strip()
+            first = begin if sentence.startswith(stripped) else begin + len(sentence) - len(sentence.lstrip())
+            yield _Piece(first, first + len(stripped), size, used)
         else:
             yield from _cut(text, budget, begin, finish, tokens, most)
 

@@ -13,24 +13,23 @@ from atomr_local.indexing.readers.wikipedia.link_sections import is_left_out, wi
 _MOST_IN_BLOCKS = 400_000  # characters of a page
 _LONGEST_TITLE = 200
 _PLURALS: dict[SectionKind, str] = {"table": "tables", "infobox": "infoboxes", "code": "blocks of code"}
-# In this order: each works on what the ones before leave, runs of spaces of at most one among it.
-_SMALL = [
-    (re.compile(r"'{2,}"), ""),
-    (re.compile(r"__[^\W\d_a-z]{2,40}__"), ""),
-    (re.compile(r"[^\S\n]+"), " "),
-    (re.compile(r" ?\n ?"), "\n"),
-    # What a dropped template leaves behind: "( ; born 1912)", "()", "Paris , the".
-    (re.compile(r"\((?:[ ,;:]|–|/(?=[ ,;:)]))+"), "("),
-    (re.compile(r"(?<=[\w/\]\"'”.])[ ,;:]+\)"), ")"),
-    (re.compile(r" ?\( *\)"), ""),
-    (re.compile(r"(?<=\s)\[ ?\] ?"), ""),
-    (re.compile(r" (?=[,.](?:\s|$))"), ""),
-    (re.compile(r"(?<![,;])(?<![,;] )([,;])(?: ?[,;])+(?= |$)", re.M), r"\1"),
-    (re.compile(r"(?<![,;])(?<![,;] )[,;](?: ?[,;])*+(?=\.(?:\s|$))"), ""),
-    (re.compile(r"^[^\w\n]+$", re.M), ""),
-    (re.compile(r" {2,}"), " "),
-    (re.compile(r"\n{3,}"), "\n\n"),
-]
+# Text that :func:`tidied` leaves as it is.
+_WORDS_ALONE = re.compile(r"[^\W_]++(?: [^\W_]++)*+")
+_QUOTES = re.compile(r"'{2,}")
+_SWITCH = re.compile(r"__[^\W\d_a-z]{2,40}__")
+_OTHER_SPACE = re.compile(r"[^\S\n ]")
+_SPACES = re.compile(r" {2,}")
+_SPACED_BREAK = re.compile(r" ?\n ?")
+_AFTER_PARENTHESIS = re.compile(r"\((?:[ ,;:]|–|/(?=[ ,;:)]))+")
+_BEFORE_PARENTHESIS = re.compile(r"(?<=[\w/\]\"'”.])[ ,;:]+\)")
+_EMPTY_PARENTHESES = re.compile(r" ?\(\)")
+_EMPTY_BRACKETS = re.compile(r"(?<=\s)\[ ?\] ?")
+_SPACE_BEFORE_MARK = re.compile(r" (?=[,.](?:\s|$))")
+_MARKS = re.compile(r"([,;])(?<![,;][,;])(?<![,;] [,;])(?: ?[,;])+(?= |$)", re.M)
+_MARKS_BEFORE_STOP = re.compile(r"(?<![,;])(?<![,;] )[,;](?: ?[,;])*+(?=\.(?:\s|$))")
+_FIRST_LINE_OF_MARKS = re.compile(r"[^\w\n]+(?=\n|\Z)")
+_LINE_OF_MARKS = re.compile(r"\n[^\w\n]+(?=\n|\Z)")
+_BREAKS = re.compile(r"\n{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,46 @@ def _with_blocks(
 
 def tidied(text: str) -> str:
     """White space, quotes of emphasis and what dropped elements leave behind put in order."""
+    if _WORDS_ALONE.fullmatch(text):
+        return text
     text = text.replace("\x00", "")
-    for pattern, replacement in _SMALL:
-        text = pattern.sub(replacement, text)
+    # Few texts hold much of this: to look for two characters is far quicker than to try a pattern at each place.
+    if "''" in text:
+        text = _QUOTES.sub("", text)
+    if "__" in text:
+        text = _SWITCH.sub("", text)
+    text = _OTHER_SPACE.sub(" ", text)
+    if "  " in text:
+        text = _SPACES.sub(" ", text)
+    if " \n" in text or "\n " in text:
+        text = _SPACED_BREAK.sub("\n", text)
+    text = _without_remains(text)
+    if "  " in text:
+        text = _SPACES.sub(" ", text)
+    if "\n\n\n" in text:
+        text = _BREAKS.sub("\n\n", text)
     return text.strip()
+
+
+def _without_remains(text: str) -> str:
+    """Without what a dropped template leaves behind, as in "( ; born 1912)", "()", "Paris , the".
+
+    Args:
+        text: with no white space but single spaces and line feeds.
+    """
+    if "(" in text:
+        text = _AFTER_PARENTHESIS.sub("(", text)
+    if " )" in text or ",)" in text or ";)" in text or ":)" in text:
+        text = _BEFORE_PARENTHESIS.sub(")", text)
+    if "()" in text:
+        text = _EMPTY_PARENTHESES.sub("", text)
+    if "[" in text:
+        text = _EMPTY_BRACKETS.sub("", text)
+    if " ," in text or " ." in text:
+        text = _SPACE_BEFORE_MARK.sub("", text)
+    text = _MARKS.sub(r"\1", text)
+    if ",." in text or ";." in text:
+        text = _MARKS_BEFORE_STOP.sub("", text)
+    if of_marks := _FIRST_LINE_OF_MARKS.match(text):
+        text = text[of_marks.end() :]
+    return _LINE_OF_MARKS.sub("\n", text) if "\n" in text else text

@@ -499,4 +499,8 @@ _HANDLERS = {
 
 def _cleaned(text: str) -> str:
     # A page with an unclosed template keeps its lines as words; they are none.
-    return tidied(_LEFTOVER.sub(" ", _LEFTOVER_LINE.sub("", text)))
+    if "|" in text or "{{" in text or "}}" in text or "!!" in text:
+        text = _LEFTOVER_LINE.sub("", text)
+    if "<" in text or "[[" in text or "]]" in text or "{{" in text or "}}" in text:
+        text = _LEFTOVER.sub(" ", text)
+    return tidied(text)

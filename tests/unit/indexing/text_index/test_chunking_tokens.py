@@ -93,3 +93,50 @@ def test_an_index_of_a_former_version_is_added_to_and_tells_how_it_was_cut(tmp_p
     assert added.counts["articles"] == 2
     assert added.settings["chunkers"] == [1, 2]
     assert any("before passages were cut" in message for message in told)
+
+
+WORDS = ["lake", "Lake,", "(1912–1999),", "[SEP]", "x[CLS]y", "don't", "U.S.", "naïve", "中文字", "a\x00b", "q" * 120, "zzyzx-9", "``", "~", "A" * 199]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_is_counted_as_the_tokenizer_counts_it(word: str, tokens: TokenCounts) -> None:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(starter_embedder_path() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    expected = len(tokenizer.encode(word, add_special_tokens=False).ids)
+    assert [tokens.of_words([word]), tokens.of_words([word, word])] == [expected, 2 * expected]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pre_tokenizer": {"type": "Whitespace"}},
+        {"normalizer": None},
+        {
+            "normalizer": {
+                "type": "BertNormalizer",
+                "clean_text": True,
+                "handle_chinese_chars": True,
+                "lowercase": False,
+            }
+        },
+        {"added": "lake"},
+    ],
+)
+def test_another_tokenizer_is_asked_itself(change: dict[str, object], tokens: TokenCounts, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
+    found = json.loads((starter_embedder_path() / "tokenizer.json").read_text(encoding="utf-8"))
+    if added := change.get("added"):
+        found["added_tokens"].append({**found["added_tokens"][-1], "id": 200_000, "content": added})
+    else:
+        found |= change
+    (tmp_path / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    counts = TokenCounts(tmp_path)
+    for word in ["Lake,", "slakelake", "U.S.-based", "(1912)", "don't"]:
+        assert counts.of_words([word]) == len(tokenizer.encode(word, add_special_tokens=False).ids)
