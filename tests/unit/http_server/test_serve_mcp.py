@@ -230,3 +230,22 @@ async def test_sessions_are_bounded(serve: Serve, monkeypatch: pytest.MonkeyPatc
         ended = await made[1].http.delete("/mcp", headers={"mcp-session-id": made[1].session})
         assert ended.status_code == 200
         await late.begin()
+
+
+async def test_citations_lead_to_the_page(serve: Serve) -> None:
+    backbone = FakeBackbone(reply("deep", evidence=[1]))
+    application = serve(backbone, settings={"sources": ("text",)})
+    source = PagesSource()
+    source.found["What is lake Como?"] = source.found["lake"]
+    application.questions._assistant.parts.sources = {"text": source}
+    async with clients(application, MODERN) as [client]:
+        asked = await client.call(1, "ask", question="What is lake Como?", strategy="rag")
+        found = asked["structuredContent"]
+        address = f"{client.http.base_url}".rstrip("/")
+        identifier = found["trace"].removeprefix("atomr://trace/")
+        assert found["page"] == f"{address}/#trace={identifier}"
+        for item in found["citations"]:
+            assert item["url"] == f"{address}/#trace={identifier}&evidence={item['id']}"
+        assert found["citations"]
+        trace = (await client.http.get(f"/api/traces/{identifier}")).json()
+        assert {item["id"] for item in trace["evidence"]} >= {item["id"] for item in found["citations"]}
