@@ -29,7 +29,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 from offline_servers import SERVERS, outward
@@ -297,9 +296,11 @@ def main() -> int:
                 runs.append(run_command(name, arguments, home, prefix))
                 _tell(runs[-1])
         if not given.quick:
-            for run in (*(partial(run_server, name) for name in SERVERS), run_ui):
-                runs.append(run(home, prefix))
+            for name in SERVERS:
+                runs.append(run_server(name, home, prefix))
                 _tell(runs[-1])
+            runs.append(run_ui(home, prefix))
+            _tell(runs[-1])
     passed = sum(run.passed for run in runs)
     print(f"{passed} of {len(runs)} without a socket and with exit status 0")
     if given.out:

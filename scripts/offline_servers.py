@@ -34,11 +34,12 @@ def outward(calls: Sequence[str]) -> list[str]:
 def ask_mcp(command: Sequence[str], environment: dict[str, str], home: Path, question: str) -> tuple[int, str]:
     """Ask over standard input and output; the exit status of the server, and what is wrong with its answers."""
     with _started(command, environment, home, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as (process, told):
-        assert process.stdin is not None and process.stdout is not None
-        answers = iter(process.stdout.readline, "")
+        given, taken = process.stdin, process.stdout
+        assert given is not None and taken is not None
+        answers = iter(taken.readline, "")
 
         def call(number: int, method: str, **parameters: Any) -> Any:
-            _send(process.stdin, {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters})
+            _send(given, {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters})
             for line in answers:
                 if (said := json.loads(line)).get("id") == number:
                     return said.get("result", {})
@@ -47,12 +48,12 @@ def ask_mcp(command: Sequence[str], environment: dict[str, str], home: Path, que
         client = {"name": "offline check", "version": "1"}
         try:
             call(1, "initialize", protocolVersion=_MCP, capabilities={}, clientInfo=client)
-            _send(process.stdin, {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}})
+            _send(given, {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}})
             found = call(2, "tools/call", name="search_text", arguments={"query": "painter"})
             asked = call(3, "tools/call", name="ask", arguments={"question": question})
         except (TimeoutError, OSError, ValueError) as error:
             return 1, str(error)
-        process.stdin.close()
+        given.close()
         status = process.wait(60)
     wrong = "" if "Ann Lee" in str(found) else "search_text found nothing"
     if asked.get("structuredContent", {}).get("status") != "answered":
