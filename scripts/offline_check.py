@@ -3,12 +3,14 @@
 
     scripts/offline_check.py [--out report.json] [--quick] [--no-namespace]
 
-Runs the commands of :func:`commands` and the terminal UI (a question typed and answered in a pseudo-terminal), each
-under `strace` with all its child processes, and, where that is permitted, in a network namespace without interfaces
-(`unshare --net`). Reports every call that makes, connects, binds or uses a socket. What passes: nothing at all, and
-`socketpair`, which has no address. What fails: any socket of any family, so a lookup through nscd, D-Bus or
-systemd-resolved over a UNIX socket counts too. Exit status 1 if a socket was opened or a command failed, 2 if strace is
-missing. `--quick` runs a few commands that need no model.
+Runs the commands of :func:`commands`, `atomr mcp` and `atomr serve` (a client looks something up and asks), and the
+terminal UI (a question typed and answered in a pseudo-terminal), each under `strace` with all its child processes, and,
+where that is permitted, in a network namespace without interfaces (`unshare --net`). Reports every call that makes,
+connects, binds or uses a socket. What passes: nothing at all, and `socketpair`, which has no address. What fails: any
+socket of any family, so a lookup through nscd, D-Bus or systemd-resolved over a UNIX socket counts too. `serve` may
+listen on 127.0.0.1 and take connections there, and nothing else; it runs in the network as it is, where its client can
+reach it. Exit status 1 if a socket was opened or a command failed, 2 if strace is missing. `--quick` runs a few
+commands that need no model.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from offline_servers import SERVERS, outward
 
 ROOT = Path(__file__).resolve().parents[1]
 # Every call that makes a socket or hands one an address; `socketpair` is not among them.
@@ -185,6 +189,22 @@ subprocess.run([sys.executable, "-c", {child!r}])
     return any("AF_INET6" in call for call in seen) and len(seen) > 1
 
 
+def run_server(name: str, home: Path, prefix: Sequence[str]) -> Run:
+    """Start a server under strace and let a client use it."""
+    trace = home / "trace.txt"
+    trace.unlink(missing_ok=True)
+    arguments, ask, listens = SERVERS[name]
+    started = time.monotonic()
+    command = traced(trace, [sys.executable, "-m", "atomr_local", *arguments], [] if listens else prefix)
+    status, note = ask(command, environment(home), home, QUESTION)
+    calls = socket_calls(trace.read_text(encoding="utf-8", errors="replace")) if trace.exists() else ["no trace"]
+    if listens and not any("listen(" in call for call in calls):
+        note = note or "the trace does not show that it listens"
+    return Run(
+        name, 1 if note else status, round(time.monotonic() - started, 1), outward(calls) if listens else calls, note
+    )
+
+
 def run_ui(home: Path, prefix: Sequence[str], **more: str) -> Run:
     """Ask a question in the terminal UI, in a pseudo-terminal, wait for the answer and quit.
 
@@ -276,6 +296,9 @@ def main() -> int:
                 runs.append(run_command(name, arguments, home, prefix))
                 _tell(runs[-1])
         if not given.quick:
+            for name in SERVERS:
+                runs.append(run_server(name, home, prefix))
+                _tell(runs[-1])
             runs.append(run_ui(home, prefix))
             _tell(runs[-1])
     passed = sum(run.passed for run in runs)

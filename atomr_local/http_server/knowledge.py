@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -21,8 +22,10 @@ from atomr_local.http_server.questions import Questions
 from atomr_local.http_server.replies import JsonReply
 from atomr_local.indexing.store import IndexEntry, index_names, list_indexes
 from atomr_local.mcp_server.results import Entities, PageText, Passage, Related, described
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.machine_paths import without_paths, without_paths_in
 from atomr_local.serving.refused import Refused
 from atomr_local.strategies.registry import all_strategies
 
@@ -51,7 +54,7 @@ class KnowledgeEndpoints:
         return JsonReply(
             {
                 "version": __version__,
-                "model": settings.model,
+                "model": without_paths(settings.model),
                 "loaded": self._assistant.parts.backbone is not None,
                 "strategy": settings.strategy,
                 "strategies": [
@@ -81,7 +84,7 @@ class KnowledgeEndpoints:
         """One trace, by its id or the number of its question."""
         trace = await self._questions.trace(request.path_params["name"])
         if request.query_params.get("format", "json") == "markdown":
-            return Response(to_markdown([unkept(trace)]), media_type="text/markdown; charset=utf-8")
+            return Response(to_markdown([unkept(_for_clients(trace))]), media_type="text/markdown; charset=utf-8")
         return JsonReply(trace.to_dict())
 
     async def forget(self, request: Request) -> Response:
@@ -154,6 +157,12 @@ class KnowledgeEndpoints:
             lambda cancellation: self._assistant.lookups.relate(entity, relation, cancellation=cancellation)
         )
         return JsonReply(Related.of(found).model_dump())
+
+
+def _for_clients(trace: Trace) -> Trace:
+    """The trace without paths of this machine in what the program says."""
+    nodes = [replace(node, error=without_paths_in({"error": node.error})["error"]) for node in trace.nodes]
+    return replace(trace, nodes=nodes, warnings=list(map(without_paths, trace.warnings)))
 
 
 def _kept(search: str | None, limit: int, before: int) -> list[QuestionSummary]:

@@ -30,6 +30,7 @@ from atomr_local.errors import (
 )
 from atomr_local.history.trace_encoding import finite
 from atomr_local.sanitize import sanitize, sanitize_all
+from atomr_local.serving.machine_paths import without_paths, without_paths_in
 from atomr_local.serving.refused import Refused
 
 _LONGEST_MESSAGE = 600
@@ -63,8 +64,8 @@ def error_document(error: AtomrError) -> dict[str, Any]:
     return {
         "error": {
             "title": sanitize(error.title),
-            "message": sanitize(error.message)[:_LONGEST_MESSAGE],
-            "hint": sanitize(error.hint)[:_LONGEST_MESSAGE],
+            "message": without_paths(sanitize(error.message))[:_LONGEST_MESSAGE],
+            "hint": without_paths(sanitize(error.hint))[:_LONGEST_MESSAGE],
             "type": kind,
             "param": getattr(error, "param", None),
             "code": getattr(error, "code", None),
@@ -73,8 +74,11 @@ def error_document(error: AtomrError) -> dict[str, Any]:
 
 
 def json_text(data: Any) -> str:
-    """JSON in ASCII on one line: texts are sanitised, numbers that JSON cannot write become null."""
-    return json.dumps(finite(sanitize_all(data)), separators=(",", ":"), default=str, allow_nan=False)
+    """JSON in ASCII on one line: texts are sanitised, numbers that JSON cannot write become null.
+
+    What the program says in it names no folder of this machine.
+    """
+    return json.dumps(without_paths_in(finite(sanitize_all(data))), separators=(",", ":"), default=str, allow_nan=False)
 
 
 class JsonReply(Response):

@@ -24,6 +24,12 @@ def session_of(ctx: Context[Any]) -> str:
     return str(request.headers.get(_SESSION, "")) if request is not None else ""
 
 
+def server_of(ctx: Context[Any]) -> str:
+    """The address by which the client reaches this server of HTTP, with a slash at its end; empty where it is none."""
+    request = ctx.request_context.request
+    return str(request.base_url) if request is not None else ""
+
+
 async def while_there(ctx: Context[Any], work: Coroutine[Any, Any, _Given]) -> _Given:
     """What `work` gives; it is cancelled when the client goes.
 

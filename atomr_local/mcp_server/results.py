@@ -10,8 +10,15 @@ from atomr_local.answer import Answer
 from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import EvidenceTrace
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.serving.machine_paths import without_paths
 from atomr_local.sources.place_words import place_words
 from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Value
+
+
+def page_address(server: str, trace: str, evidence: str = "") -> str:
+    """Where a browser shows a trace, and in it a piece of evidence; empty without a server."""
+    piece = f"&evidence={evidence}" if evidence else ""
+    return f"{server}#trace={trace}{piece}" if server else ""
 
 
 class Passage(BaseModel):
@@ -22,11 +29,12 @@ class Passage(BaseModel):
     title: str
     text: str
     place: str = Field(description="File and place for a document of the user's, such as 'report.pdf, p. 3'.")
-    url: str = Field(description="Address, where it has one.")
+    url: str = Field(description="Its address, else that of the page which shows it; empty where neither is.")
 
     @classmethod
-    def of(cls, item: Evidence | EvidenceTrace) -> Passage:
-        url = item.locator.get("url")
+    def of(cls, item: Evidence | EvidenceTrace, page: str = "") -> Passage:
+        """`page`: the address that shows it, where it has none of its own."""
+        url = item.locator.get("url", page)
         return cls(
             id=item.id,
             source=sanitize(item.source),
@@ -62,10 +70,12 @@ class Answered(BaseModel):
     citations: list[Passage] = Field(description="The passages that the steps cite.")
     tree: list[TreeStep] = Field(description="The steps, the whole question first.")
     trace: str = Field(description="The URI of the resource that has everything.")
+    page: str = Field(description="Address for a browser that shows the answer and its evidence; empty over stdio.")
 
     @classmethod
-    def of(cls, answer: Answer) -> Answered:
-        tree = answer.tree
+    def of(cls, answer: Answer, server: str = "") -> Answered:
+        """`server`: the address of the one that has the page for browsers, with a slash at its end; empty: none has."""
+        tree, identifier = answer.tree, answer.trace.id
         return cls(
             answer=sanitize(answer.text),
             values=[sanitize(value) for value in answer.values],
@@ -75,7 +85,7 @@ class Answered(BaseModel):
             reason=sanitize(answer.reason),
             advice=[sanitize(item) for item in answer.advice],
             guess=[sanitize(item) for item in answer.guess.answers] if answer.guess is not None else [],
-            citations=[Passage.of(item) for item in answer.evidence],
+            citations=[Passage.of(item, page_address(server, identifier, item.id)) for item in answer.evidence],
             tree=[
                 TreeStep(
                     id=step.node.id,
@@ -87,7 +97,8 @@ class Answered(BaseModel):
                 )
                 for step in (tree.walk() if tree is not None else ())
             ],
-            trace=f"atomr://trace/{answer.trace.id}",
+            trace=f"atomr://trace/{identifier}",
+            page=page_address(server, identifier),
         )
 
 
@@ -148,7 +159,7 @@ class Related(BaseModel):
             values=[Entity.of(value) for value in found.values],
             evidence=[Passage.of(item) for item in found.evidence],
             near=[sanitize(label) for label in found.near],
-            notes=[sanitize(note) for note in found.dropped],
+            notes=[without_paths(sanitize(note)) for note in found.dropped],
         )
 
 

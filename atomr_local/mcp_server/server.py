@@ -19,7 +19,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.mcp_server.answers import KEPT, Answers
-from atomr_local.mcp_server.callers import Gone, session_of, while_there
+from atomr_local.mcp_server.callers import Gone, server_of, session_of, while_there
 from atomr_local.mcp_server.in_turn import asked_in_turn
 from atomr_local.mcp_server.results import (
     Answered,
@@ -35,6 +35,7 @@ from atomr_local.mcp_server.results import (
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving.machine_paths import without_paths, without_paths_in
 from atomr_local.sources.privacy import private_indexes
 
 _INSTRUCTIONS = (
@@ -135,7 +136,7 @@ def make_server(
         except Gone:
             raise ToolError("the client has gone") from None
         answers.add(session_of(ctx), answer)
-        return Answered.of(answer)
+        return Answered.of(answer, server_of(ctx))
 
     @server.tool(title="Search the texts", annotations=_READS)
     async def search_text(
@@ -224,7 +225,7 @@ def _add_resources(server: MCPServer[Any], assistant: Assistant, answers: Answer
         found = answers.get(session_of(ctx), identifier)
         if found is None:
             raise ResourceError(f"no answer of this session has this trace; the last {KEPT} are kept")
-        return found.export("json")
+        return json.dumps(without_paths_in(json.loads(found.export("json"))), ensure_ascii=False, indent=2)
 
 
 def _page(assistant: Assistant, title: str) -> PageText:
@@ -259,4 +260,4 @@ async def _answered(ctx: Context[Any], events: AsyncGenerator[Event, None]) -> A
 
 
 def _told(error: AtomrError) -> str:
-    return sanitize(error.in_full())
+    return without_paths(sanitize(error.in_full()))

@@ -5,8 +5,9 @@
 
 By default a model of clockwork answers, so that the server itself is measured; --starter asks the real starter. The
 server runs in a process of its own with a home of its own. Each client asks a question of its own again and again, and
-checks that it gets its own answer; a few hang up in the middle. Prints JSON; exit status 1 if an answer was lost or
-mixed up.
+checks that it gets its own answer; a few hang up in the middle. Prints JSON. Exit status 1 if an answer was lost or
+mixed up, if a client got fewer answers than --least-share of the one with the most, or if the memory grew by more than
+--most-growth MiB after the first third; "failed" says which.
 """
 
 from __future__ import annotations
@@ -92,16 +93,38 @@ class Load:
     lost: list[str] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)  # KiB
 
+    def failures(self, clients: int, least_share: float, most_growth: float) -> list[str]:
+        """What is not as it should be."""
+        counts = [self.answered[number] for number in range(clients)]
+        share = min(counts) / max(counts) if any(counts) else 0.0
+        before, after = self.peaks()
+        found = {
+            f"{len(self.lost)} answers were lost or mixed up": bool(self.lost),
+            f"a client got {share:.2f} of the answers of another": share < least_share,
+            f"memory grew by {after - before:.1f} MiB": after - before > most_growth,
+            "the memory was not measured": not self.memory,
+        }
+        return [told for told, holds in found.items() if holds]
+
+    def peaks(self) -> tuple[float, float]:
+        """The most MiB of the first third of the time, and of the last."""
+        third = max(1, len(self.memory) // 3)
+        return max(self.memory[:third], default=0) / 1024, max(self.memory[-third:], default=0) / 1024
+
     def told(self, clients: int, seconds: float) -> dict[str, object]:
         counts = [self.answered[number] for number in range(clients)]
         waits = sorted(self.waits)
-        third = max(1, len(self.memory) // 3)
+        before, after = self.peaks()
         return {
             "clients": clients,
             "seconds": round(seconds, 1),
             "answered": sum(counts),
             "a_second": round(sum(counts) / seconds, 1),
-            "by_client": {"least": min(counts), "most": max(counts)},
+            "by_client": {
+                "least": min(counts),
+                "most": max(counts),
+                "share": round(min(counts) / (max(counts) or 1), 3),
+            },
             # Jain's index: 1 where all get the same.
             "fairness": round(sum(counts) ** 2 / (clients * sum(n * n for n in counts) or 1), 4),
             "seconds_p50": round(waits[len(waits) // 2], 3) if waits else None,
@@ -110,8 +133,9 @@ class Load:
             "statuses": dict(self.statuses),
             "lost": self.lost[:10],
             "memory_mib": {
-                "after_a_third": round(max(self.memory[:third], default=0) / 1024, 1),
-                "at_the_end": round(max(self.memory[-third:], default=0) / 1024, 1),
+                "after_a_third": round(before, 1),
+                "at_the_end": round(after, 1),
+                "grown": round(after - before, 1),
             },
         }
 
@@ -185,6 +209,8 @@ def main() -> int:
     parser.add_argument("--queue", type=int, help="questions that may wait; default: one for each client")
     parser.add_argument("--call-seconds", type=float, default=0.05, help="of a model call of the clockwork")
     parser.add_argument("--starter", action="store_true", help="ask the starter instead")
+    parser.add_argument("--least-share", type=float, default=0.5, help="of the answers of the client with the most")
+    parser.add_argument("--most-growth", type=float, default=25, help="MiB that the server may grow")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     queue = options.clients if options.queue is None else options.queue
@@ -213,8 +239,10 @@ def main() -> int:
         told["processor_ms_a_question"] = round(1000 * spent / max(1, load.statuses.total()), 1)
         process.send_signal(signal.SIGTERM)
         told["exit_status"] = process.wait(60)
+    told["load_of_the_machine"] = round(os.getloadavg()[1], 1)
+    failed = told["failed"] = load.failures(options.clients, options.least_share, options.most_growth)
     print(json.dumps(told, indent=2))
-    return 1 if load.lost or not load.answered else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_a_day_of_the_server(server: tuple[subprocess.Popen[str], str]) -> None:
         done = client.chat.completions.create(model="atomr", messages=[{"role": "user", "content": _QUESTION}])
         message = done.choices[0].message
         assert "Erasmus Darwin" in (message.content or "")
-        assert message.annotations and message.annotations[0].url_citation.url.startswith(f"{address}/api/traces/")
+        assert message.annotations and message.annotations[0].url_citation.url.startswith(f"{address}/#trace=")
         assert done.usage is not None and done.usage.prompt_tokens > 0
         chunks = client.chat.completions.create(
             model="rag", messages=[{"role": "user", "content": _QUESTION}], stream=True

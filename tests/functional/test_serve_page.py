@@ -129,6 +129,38 @@ def test_a_citation_leads_to_its_evidence_with_the_sentence_marked(page: Page) -
     expect(page.locator("#step-2")).to_be_focused()
 
 
+def test_an_address_leads_to_the_evidence_of_an_answer(world: World, serve: Served, show: Shown) -> None:
+    """As citations do that other programs are given."""
+    address = serve(world).address
+    page, _ = show(address)
+    ask(page)
+    expect(page).to_have_url(re.compile("#trace=[0-9A-Za-z]+$"))
+    identifier = page.url.partition("#trace=")[2]
+    again, _ = show(address)
+    again.goto(f"{address}/#trace={identifier}&evidence=e3")
+    expect(again.locator("#answer-body")).to_contain_text("The answer is Vienna.")
+    expect(again.locator("#piece-e3")).to_be_focused()
+    again.goto(f"{address}/#trace={identifier}&evidence=e99")
+    again.goto(f"{address}/#trace={identifier}&evidence=e1/../e3")
+    expect(again.locator("#answer-body")).to_contain_text("The answer is Vienna.")
+
+
+def test_a_trace_is_opened_by_its_id(page: Page) -> None:
+    ask(page)
+    expect(page).to_have_url(re.compile("#trace=[0-9A-Za-z]+$"))
+    identifier = page.url.partition("#trace=")[2]
+    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("button", name="History").click()
+    dialog = page.get_by_role("dialog", name="History")
+    dialog.get_by_role("searchbox").fill("0" * 32)
+    dialog.get_by_role("searchbox").press("Enter")
+    expect(dialog).to_contain_text("there is no such trace")
+    dialog.get_by_role("searchbox").fill(identifier)
+    dialog.get_by_role("searchbox").press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#answer-body")).to_contain_text("The answer is Vienna.")
+
+
 def test_a_graph_query_is_shown_with_its_rows(page: Page) -> None:
     ask(page)
     row(page, 4).click()
@@ -172,6 +204,23 @@ def test_the_page_tells_while_the_model_is_loaded(world: World, serve: Served, s
     page, _ = show(serve(world).address)
     expect(page.locator("#model")).to_have_text("starter: loading model")
     world.assistant.parts.backbone = world.backbone
+    expect(page.locator("#model")).to_have_text("starter")
+
+
+def test_a_page_in_the_background_asks_for_nothing(world: World, serve: Served, show: Shown) -> None:
+    world.assistant.parts.backbone = None
+    page, _ = show(serve(world).address)
+    expect(page.locator("#model")).to_have_text("starter: loading model")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    seen = "(hidden) => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); %s }"
+    page.evaluate(seen % "", True)
+    page.wait_for_timeout(2000)  # what was under way
+    asked.clear()
+    page.wait_for_timeout(4000)
+    assert not asked
+    world.assistant.parts.backbone = world.backbone
+    page.evaluate(seen % "document.dispatchEvent(new Event('visibilitychange'));", False)
     expect(page.locator("#model")).to_have_text("starter")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -69,13 +67,6 @@ class McpHttp:
     async def call(self, number: Any, tool: str, **arguments: Any) -> dict[str, Any]:
         """The result of a tool."""
         return (await self.post(number, "tools/call", name=tool, arguments=arguments))["result"]  # type: ignore[no-any-return]
-
-    @asynccontextmanager
-    async def posting(self, number: Any, method: str, **parameters: Any) -> AsyncIterator[httpx.Response]:
-        """A request whose connection is dropped on leaving."""
-        body, headers = self.asked(number, method, parameters)
-        async with self.http.stream("POST", "/mcp", json=body, headers=headers) as answer:
-            yield answer
 
 
 def _sent(text: str) -> list[dict[str, Any]]:

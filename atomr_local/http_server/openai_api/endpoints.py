@@ -190,7 +190,7 @@ def _completion(trace: Trace, model: str, base: str) -> dict[str, Any]:
         "role": "assistant",
         "content": content,
         "refusal": None,
-        "annotations": [item.annotation(f"{base}api/traces/{trace.id}") for item in citations],
+        "annotations": [item.annotation(base, trace.id) for item in citations],
     }
     return {
         "id": f"chatcmpl-{trace.id}",
@@ -226,7 +226,7 @@ async def _chunks(events: AsyncGenerator[Event, None], body: ChatBody, base: str
                     trace = _answered(event.trace)
                     content, citations = content_of(trace)
                     yield chunk({"content": content})
-                    marks = [item.annotation(f"{base}api/traces/{trace.id}") for item in citations]
+                    marks = [item.annotation(base, trace.id) for item in citations]
                     yield chunk({"annotations": marks}, "stop", atomr=trace_summary(trace))
                     if body.stream_options is not None and body.stream_options.include_usage:
                         yield sent_event(frame | {"choices": [], "usage": usage_of(trace)})

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from atomr_local.mcp_server.results import page_address
 from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn, turn_of
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
@@ -99,8 +100,13 @@ class Citation:
     end: int
     item: EvidenceTrace
 
-    def annotation(self, trace_url: str) -> dict[str, Any]:
-        """The citation as OpenAI's API has it. Evidence without an address of its own leads to the trace."""
+    def annotation(self, server: str, trace: str) -> dict[str, Any]:
+        """The citation as OpenAI's API has it. Evidence without an address of its own leads to the page that shows it.
+
+        Args:
+            server: its address, with a slash at the end.
+            trace: id of the answer's trace.
+        """
         url, place = self.item.locator.get("url"), place_words(self.item.locator)
         return {
             "type": "url_citation",
@@ -108,7 +114,7 @@ class Citation:
                 "start_index": self.start,
                 "end_index": self.end,
                 "title": sanitize_line(f"{self.item.title} ({place})" if place else self.item.title),
-                "url": sanitize_line(url) if isinstance(url, str) else trace_url,
+                "url": sanitize_line(url) if isinstance(url, str) else page_address(server, trace, self.item.id),
             },
         }
 

@@ -351,10 +351,11 @@ function openTrace(trace) {
 }
 
 async function openAddress() {
-  const name = /^#trace=([0-9A-Za-z]{1,64})$/.exec(location.hash)?.[1];
-  if (!name || running || name === state?.trace?.id) return;
+  const [, name, piece] = /^#trace=([0-9A-Za-z]{1,64})(?:&evidence=([0-9A-Za-z]{1,16}))?$/.exec(location.hash) ?? [];
+  if (!name || running) return;
   try {
-    openTrace(await get(`/api/traces/${name}`));
+    if (name !== state?.trace?.id) openTrace(await get(`/api/traces/${name}`));
+    if (piece && state.evidence.has(piece)) cite(piece);
   } catch (error) {
     showError(error);
   }

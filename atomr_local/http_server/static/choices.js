@@ -6,6 +6,13 @@ import { several } from "./words.js";
 
 const POLL = 1500;
 
+/** Waits until the page is seen: one in the background asks for nothing. */
+async function seen() {
+  while (document.hidden) {
+    await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+  }
+}
+
 /** A switch: a checkbox with its name. */
 export function sourceSwitch(name, on) {
   const box = make("input", { type: "checkbox", name: "source", value: name, checked: on });
@@ -39,6 +46,7 @@ export class Choices {
     while (!this.server.loaded) {
       byId("model").textContent = `${this.server.model}: loading model`;
       await new Promise((resolve) => setTimeout(resolve, POLL));
+      await seen();
       try {
         this.server = await get("/api/server");
       } catch {

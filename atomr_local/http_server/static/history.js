@@ -5,6 +5,7 @@ import { byId, button, make, open } from "./dom.js";
 import { several, shortened, level, notFound } from "./words.js";
 
 const PAGE = 50;
+const TRACE = /^[0-9a-f]{32}$/; // the id of a trace
 
 export class HistoryList {
   /** @param opened takes the trace that the user chose */
@@ -17,7 +18,12 @@ export class HistoryList {
     byId("history-more").addEventListener("click", () => this.load(true));
     byId("history-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.search = byId("history-search").value.trim();
+      const given = byId("history-search").value.trim();
+      if (TRACE.test(given)) {
+        this.choose(given);
+        return;
+      }
+      this.search = given;
       this.load();
     });
     byId("history-dialog").addEventListener("close", () => this.request?.abort());
@@ -77,9 +83,10 @@ export class HistoryList {
     return line;
   }
 
-  async choose(number) {
+  /** Open a question by its number, or a trace by its id. */
+  async choose(name) {
     try {
-      this.opened(await get(`/api/traces/${number}`));
+      this.opened(await get(`/api/traces/${name}`));
       byId("history-dialog").close();
     } catch (error) {
       byId("history-told").textContent = error.message;

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.asgi_calls import Call
 from support.fake_parts import FakeBackbone, reply
-from support.served_parts import Endless
+from support.served_parts import Endless, PagesSource
 from unit.http_server.conftest import Serve, served
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.credentials import Secret
-from atomr_local.errors import InputError
+from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.history.recording import record_trace
 from atomr_local.history.store import History, history_file
 from atomr_local.http_server.app import Server
 from atomr_local.http_server.options import ServeOptions, check_address
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.sources.protocol import Request, Retrieval
 
 TOKEN = "correct-horse-battery-staple"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -282,3 +285,36 @@ def test_a_name_of_another_machine_needs_a_token() -> None:
         check_address(ServeOptions(names=(name,), token=Secret(TOKEN)))
     for name in ("localhost", "127.0.0.1", "::1", "[::1]"):
         check_address(ServeOptions(names=(name,)))
+
+
+# -- paths of the machine
+
+
+class Broken(PagesSource):
+    """A source whose errors name a file."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        raise KnowledgeIndexError(f"{self._file} is damaged", hint=f"Remove {self._file}.")
+
+
+async def test_no_error_tells_where_the_machine_keeps_its_files(serve: Serve, own_home: Path) -> None:
+    file = own_home / "indexes" / "text" / "my notes" / "data.lance"
+    server = serve(FakeBackbone(reply("x")), settings={"sources": ("text",), "model": str(own_home / "m.gguf")})
+    server.questions._assistant.parts.sources = {"text": Broken(str(file))}
+    told = [await call(server, "GET", "/api/search?q=lake", None)]
+    assert told[0].json["error"]["message"] == "indexes/text/my notes/data.lance is damaged"
+    ask = {"question": "What shines?", "strategy": "rag"}
+    told.append(await call(server, "POST", "/api/ask", ask))
+    identifier = told[-1].events[-1]["trace"]["id"]
+    assert "data.lance is damaged" in told[-1].body.decode()
+    told.append(await call(server, "POST", "/v1/chat/completions", CHAT | {"model": "rag"}))
+    told.append(await call(server, "GET", f"/api/traces/{identifier}", None))
+    told.append(await call(server, "GET", f"/api/traces/{identifier}?format=markdown", None))
+    told.append(await call(server, "GET", "/api/server", None))
+    assert told[-1].json["model"] == "m.gguf"
+    for made in told:
+        assert str(own_home).encode() not in made.body, made.body

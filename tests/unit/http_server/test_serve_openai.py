@@ -118,9 +118,9 @@ def test_citations_are_marks_with_addresses() -> None:
     text, citations = content_of(answered())
     assert text == "Jane Austen. [1] [2]"
     assert [text[item.start : item.end] for item in citations] == ["[1]", "[2]"]
-    first, second = (item.annotation("http://127.0.0.1/api/traces/t1")["url_citation"] for item in citations)
+    first, second = (item.annotation("http://127.0.0.1/", "t1")["url_citation"] for item in citations)
     assert (first["url"], first["title"]) == ("https://example.org/a", "Austen")
-    assert (second["url"], second["title"]) == ("http://127.0.0.1/api/traces/t1", "Emma (a.pdf, p. 2)")
+    assert (second["url"], second["title"]) == ("http://127.0.0.1/#trace=t1&evidence=e1", "Emma (a.pdf, p. 2)")
 
 
 def test_an_unknown_answer_says_why() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from support.script_loader import load_script
 
 offline_check = load_script("offline_check")
+outward = load_script("offline_servers").outward
 
 TRACE = """\
 41 socket(AF_INET6, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_IP) = 3
@@ -26,3 +27,21 @@ def test_every_family_counts_and_a_socketpair_does_not() -> None:
 
 def test_a_clean_trace_is_clean() -> None:
     assert offline_check.socket_calls("80 socketpair(AF_UNIX, SOCK_STREAM, 0, [3, 4]) = 0\n") == []
+
+
+def test_a_server_may_listen_on_this_machine_and_do_nothing_else() -> None:
+    listens = [
+        "7 socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = 3",
+        '7 bind(3, {sa_family=AF_INET, sin_port=htons(0), sin_addr=inet_addr("127.0.0.1")}, 16) = 0',
+        "7 listen(3, 128) = 0",
+        '[pid 8] accept4(3, {sa_family=AF_INET, sin_port=htons(1), sin_addr=inet_addr("127.0.0.1")}, [16], 0) = 4',
+    ]
+    others = [
+        '7 bind(3, {sa_family=AF_INET, sin_port=htons(0), sin_addr=inet_addr("0.0.0.0")}, 16) = 0',
+        '7 connect(4, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")}, 16) = 0',
+        "7 socket(AF_INET, SOCK_DGRAM|SOCK_CLOEXEC, IPPROTO_IP) = 3",
+        "7 socket(AF_INET6, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = 3",
+        "7 socket(AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_ROUTE) = 5",
+        '7 sendto(3, "x", 1, 0, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.0.0.1")}, 16) = 1',
+    ]
+    assert outward([*listens, *others]) == others
