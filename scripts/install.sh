@@ -71,6 +71,6 @@ fi
 # torch has no hash here: its CPU build and its CUDA build differ, and package indexes serve one or the other.
 pip install --quiet -c constraints.txt torch
 pip install --quiet --no-deps --no-build-isolation --force-reinstall .
-# They only compiled llama.cpp, and are 90 MB.
+# They only compiled llama.cpp, and are 77 MB.
 pip uninstall --quiet --yes cmake ninja
 echo "install: ready; the program is .venv/bin/atomr"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import io
 import os
@@ -16,7 +17,7 @@ try:
 
     from atomr_local import __version__
     from atomr_local.errors import AtomrError, Cancelled
-    from atomr_local.sanitize import sanitize
+    from atomr_local.sanitize import sanitize, sanitize_line
 
     if TYPE_CHECKING:
         from atomr_local.log_file import LogLevel
@@ -63,6 +64,24 @@ class _LazyGroup(click.Group):
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"atomr_local.cli.{module}"), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; an unknown command is told with what was probably meant.
+
+        Raises:
+            click.UsageError: there is no such command.
+        """
+        given = args[0]
+        if given in _COMMANDS or given.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        shown = sanitize_line(given)
+        if " " in given.strip() or given.rstrip().endswith("?"):
+            raise click.UsageError(f'there is no command {shown!r}. Ask a question with `atomr ask "…"`.', ctx)
+        near = difflib.get_close_matches(given, _COMMANDS, n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise click.UsageError(f"there is no command {shown!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

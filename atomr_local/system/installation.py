@@ -13,7 +13,7 @@ import sys
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +22,8 @@ _LLAMA = "llama-cpp-python"
 _EXTRA = re.compile(r"""\bextra\s*==\s*['"]([\w.-]+)['"]""")
 # As scripts/install.sh does: some compilers break llama.cpp's AMX code.
 _WITHOUT_AMX = "CMAKE_ARGS='-DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CXX_FLAGS=-U__AMX_INT8__' "
+
+EXTRAS = ("starter", "documents", "mcp", "serve", "zim", "7z", "ray")  # those for users
 
 Manner = Literal["image", "pipx", "uv tool", "checkout", "uv", "pip"]
 
@@ -42,6 +44,14 @@ class Installation:
     prefix: Path
     root: Path | None = None
     python: Path = Path(sys.executable)
+
+    def told(self) -> str:
+        """What made it, in words."""
+        words = {
+            "image": "in an image", "pipx": "by pipx", "uv tool": "by uv tool", "checkout": f"from {self.root}",
+            "uv": "into an environment of uv", "pip": "by pip",
+        }  # fmt: skip
+        return f"installed {words[self.manner]}"
 
 
 def installation() -> Installation:
@@ -115,6 +125,24 @@ def recompile_llama(of: Installation | None = None) -> str:
     return f"{flags}{_installer(here)} {force} --no-deps --no-binary {_LLAMA} {wanted}"
 
 
+def installed_extras() -> dict[str, bool]:
+    """Of each extra that users may want, whether all that it requires is installed."""
+    return {extra: all(map(_is_installed, _requirements(extra=extra))) for extra in EXTRAS}
+
+
+def _is_installed(requirement: str) -> bool:
+    try:
+        version(_name(requirement))
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _name(requirement: str) -> str:
+    """The package that a requirement names."""
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+
+
 def _installer(here: Installation) -> str:
     """The beginning of a command that installs packages into an environment."""
     if here.manner == "pipx":
@@ -168,7 +196,7 @@ def _requirements(*, extra: str = "", names: tuple[str, ...] = ()) -> list[str]:
         lines = []
     if extra:
         return [line.partition(";")[0].strip() for line in lines if extra in _EXTRA.findall(line)]
-    known = {re.split(r"[^\w.-]", line, maxsplit=1)[0]: line.partition(";")[0].strip() for line in reversed(lines)}
+    known = {_name(line): line.partition(";")[0].strip() for line in reversed(lines)}
     return [known.get(name, name) for name in names]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +19,7 @@ from support.places import ROOT
 pytest.importorskip("llm", reason="llm is not installed")
 pytest.importorskip("hatchling", reason="hatchling, which packs the plugin, is not installed")
 
+_PAGES = ("plugins/llm-atomr/README.md", "docs/how-to/python.md")
 # A connection to anywhere ends the process.
 _OFFLINE = (
     "import os, runpy, socket, sys\n"
@@ -25,7 +28,8 @@ _OFFLINE = (
     "sys.argv[0] = 'llm'\n"
     "runpy.run_module('llm', run_name='__main__')\n"
 )
-Llm = Callable[..., str]
+_TRANSCRIPT = re.compile(r"^```console\n\$ llm ([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+Llm = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -47,25 +51,33 @@ def llm(built_home: Path, tmp_path: Path) -> Llm:
     }  # fmt: skip
     environment.pop("LLM_LOAD_PLUGINS", None)
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [str(python), "-c", _OFFLINE, *arguments],
             cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return done
 
     return run
 
 
 def test_llm_finds_the_plugin_asks_and_keeps_the_citations(llm: Llm) -> None:
-    loaded = {plugin["name"]: plugin["hooks"] for plugin in json.loads(llm("plugins"))}
+    loaded = {plugin["name"]: plugin["hooks"] for plugin in json.loads(llm("plugins").stdout)}
     assert {"register_models", "register_tools"} <= set(loaded["llm-atomr"])
-    assert "atomr-rag" in llm("models", "list", "-q", "atomr")
-    told = llm("-m", "atomr", "Who wrote Frankenstein?")
-    assert "Mary Shelley" in told.splitlines()[0]
-    assert "\nEvidence\n[e" in told
-    [kept] = json.loads(llm("logs", "list", "--json", "--count", "1"))
+    assert "atomr-rag" in llm("models", "list", "-q", "atomr").stdout
+    shown = {found for page in _PAGES for found in _TRANSCRIPT.findall((ROOT / page).read_text(encoding="utf-8"))}
+    [(command, printed)] = shown  # the same on both pages
+    told = llm(*shlex.split(command))
+    steps = [line for line in printed.splitlines() if line.startswith("step ")]
+    assert [line for line in told.stderr.splitlines() if line] == steps
+    # "…" stands for the rest of a line.
+    expected = "".join(
+        re.escape(line).replace("…", ".*") + "\n" for line in printed.splitlines() if not line.startswith("step ")
+    )
+    assert re.fullmatch(expected, told.stdout), told.stdout
+    assert "Mary Shelley" in told.stdout.splitlines()[0]
+    [kept] = json.loads(llm("logs", "list", "--json", "--count", "1").stdout)
     answer = kept["response_json"]
     if isinstance(answer, str):
         answer = json.loads(answer)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local import __version__
 from atomr_local.cli.doctor.findings import Finding, looked_at
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
-from atomr_local.system.installation import add_packages
+from atomr_local.system.installation import add_packages, installation, installed_extras
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry
@@ -58,6 +59,7 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
     from atomr_local import paths
     from atomr_local.settings.schema import load_settings
 
+    yield _program()
     yield from _packages()
     try:
         settings = load_settings()
@@ -78,6 +80,15 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
         from atomr_local.cli.doctor.deep import deep_findings
 
         yield from deep_findings(settings, on_check)
+
+
+def _program() -> Finding:
+    """The program itself: its version, how it was installed, and which extras it has."""
+    extras = installed_extras()
+    has = ", ".join(name for name, there in extras.items() if there) or "none"
+    lacks = ", ".join(name for name, there in extras.items() if not there)
+    detail = f"{__version__}, {installation().told()}; extras: {has}" + (f"; not installed: {lacks}" if lacks else "")
+    return Finding("atomr-local", "ok", detail)
 
 
 def _packages() -> Iterator[Finding]:

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 from support.gguf_files import lora_adapter
+from support.places import ROOT
 
+from atomr_local import __version__
+from atomr_local.cli.doctor import command as doctor_command
 from atomr_local.cli.doctor import deep as doctor_deep
 from atomr_local.cli.doctor.findings import Finding
 from atomr_local.cli.main import main
@@ -145,3 +148,18 @@ def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
     assert (found["GPU"]["state"], found["GPU"]["detail"]) == ("ok", told)
     assert found["GPU"]["facts"] == {"offload": can, "wanted": wanted, "layers": used}
     assert found["library build flags"]["detail"] == "CPU : AVX = 1"
+
+
+def test_it_tells_how_the_program_was_installed_and_which_extras_it_has(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_command, "installed_extras", lambda: {"starter": True, "serve": True, "zim": False})
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    [own] = [item for item in json.loads(capsys.readouterr().out) if item["part"] == "atomr-local"]
+    assert own["state"] == "ok"
+    assert own["detail"] == f"{__version__}, installed from {ROOT}; extras: starter, serve; not installed: zim"
+    monkeypatch.setattr(doctor_command, "installed_extras", dict)
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    assert "extras: none" in capsys.readouterr().out

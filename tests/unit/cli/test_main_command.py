@@ -101,3 +101,24 @@ def test_no_output_is_lost_when_the_program_is_stopped_for_a_while(unbuffered: s
         written, _ = running.communicate(timeout=300)
     assert written == b"0123456789" * 100_000 + b"\n"
     assert running.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("aks", "there is no command 'aks'. Did you mean 'ask'?"),
+        ("xyzzy", "there is no command 'xyzzy'."),
+        ("Who wrote Emma?", "there is no command 'Who wrote Emma?'. Ask a question with `atomr ask \"…\"`."),
+        ("Emma?", "Ask a question with `atomr ask"),
+        ("a\x1b[2Jb", "there is no command"),
+    ],
+)
+def test_an_unknown_command_is_told_with_what_was_meant(
+    given: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([given])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "\x1b" not in error

@@ -8,6 +8,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.places import ROOT
@@ -19,6 +20,7 @@ from atomr_local.system.installation import (
     add_packages,
     find_installation,
     installation,
+    installed_extras,
     recompile_llama,
 )
 
@@ -175,6 +177,25 @@ def test_without_metadata_names_stand_for_themselves(prefix: Path, monkeypatch: 
     monkeypatch.setattr(module, "requires", missing)
     assert shlex.split(add_packages("llama-cpp-python", of=plain(prefix)))[-1] == "llama-cpp-python"
     assert shlex.split(add_extra("mcp", made(prefix, "pipx")))[-1] == "atomr-local[mcp]"
+
+
+def test_an_extra_is_there_when_all_its_packages_are(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "starlette":
+            raise module.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(module, "version", version)
+    found = installed_extras()
+    assert tuple(found) == module.EXTRAS
+    assert (found["mcp"], found["serve"]) == (True, False)
+
+
+@pytest.mark.parametrize("manner", [*MARKS, "uv", "pip", "checkout"])
+def test_every_manner_can_be_told(tmp_path: Path, manner: Any) -> None:
+    told = Installation(manner, tmp_path, tmp_path if manner == "checkout" else None).told()
+    assert told.startswith("installed ")
+    assert "None" not in told
 
 
 def test_every_extra_and_package_that_the_program_names_is_one_of_the_project() -> None:
