@@ -18,7 +18,7 @@ _HEAD = 64 << 10  # bytes of a part in which its entities would be declared
 _XML = (".xml", ".rels")
 # A part may unpack to more than it declares, and `zipfile` keeps only what is declared, but unpacks two gigabytes at
 # once to know: with this it unpacks piece by piece, for the libraries too.
-zipfile.ZipExtFile.MAX_N = 1 << 20  # type: ignore[attr-defined]
+zipfile.ZipExtFile.MAX_N = 1 << 20
 
 
 def open_zip(stream: BinaryIO) -> zipfile.ZipFile:
