@@ -17,8 +17,9 @@ from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 
 _HINT = (
-    "Turn web search off (--no-web), use a model on this machine, or leave the index out (--text-index, --graph-index, "
-    "--sources). To let it leave this machine: --share-private, or privacy.share in the settings."
+    "Turn web search off (--no-web; F2 in the terminal UI), use a model on this machine, or leave the index out "
+    "(--text-index, --graph-index, --sources). To let it leave this machine: --share-private, privacy.share in the "
+    "settings, or `atomr indexes private NAME --off` (F5, then P on the index)."
 )
 
 

@@ -63,6 +63,7 @@ async def test_a_file_is_opened_at_its_page_after_asking(tmp_path: Path, started
         await pilot.press("y")
         await until(pilot, lambda: bool(started))
         assert started[0].command == ("/usr/bin/evince", "--page-index=3", str(file))
+        await until(pilot, lambda: "Opened. With evince, at page 3." in screen_text(app))
 
 
 async def test_a_script_is_shown_in_its_folder_only(tmp_path: Path, started: list[Opening]) -> None:
@@ -77,6 +78,7 @@ async def test_a_script_is_shown_in_its_folder_only(tmp_path: Path, started: lis
         await pilot.press("y")
         await until(pilot, lambda: bool(started))
         assert started[0].command[0] == "/usr/bin/dbus-send"
+        await until(pilot, lambda: "Shown in its folder." in screen_text(app))
     assert not (tmp_path / "evil").exists()
 
 

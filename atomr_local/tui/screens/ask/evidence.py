@@ -198,7 +198,8 @@ class EvidenceScreen(ModalScreen[int | str | None]):
                 problem = run_here(opening)
         else:
             problem = start(opening)
-        self._show_status(problem or opening.told)
+        done = "Shown in its folder." if opening.refused else f"Opened. {opening.told}"
+        self._show_status(problem or done)
 
 
 def _user(number: int, question: str) -> str:
