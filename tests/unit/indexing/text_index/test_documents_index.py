@@ -403,11 +403,12 @@ def test_a_large_folder_is_built_words_first(folder: Path, monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_random_edits_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
-    chance = random.Random(7)
+    chance = random.Random(int(os.environ.get("ATOMR_SEED", "7")))
+    edits = int(os.environ.get("ATOMR_EDITS", "24"))
     folder = EditedFolder(tmp_path / "edited", chance)
     folder.begin()
     build(folder.root)
-    while folder.made < 24:
+    while folder.made < edits:
         folder.edit(chance.randrange(1, 8))
         cancellation, most = Cancellation(), chance.choice([5, 15, 10**9])
 
