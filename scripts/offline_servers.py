@@ -49,8 +49,9 @@ def ask_mcp(command: Sequence[str], environment: dict[str, str], home: Path, que
         try:
             call(1, "initialize", protocolVersion=_MCP, capabilities={}, clientInfo=client)
             _send(given, {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}})
-            found = call(2, "tools/call", name="search_text", arguments={"query": "painter"})
-            asked = call(3, "tools/call", name="ask", arguments={"question": question})
+            # First the question: it has time to wait for what is loaded, and a look-up has 30 seconds.
+            asked = call(2, "tools/call", name="ask", arguments={"question": question})
+            found = call(3, "tools/call", name="search_text", arguments={"query": "painter"})
         except (TimeoutError, OSError, ValueError) as error:
             return 1, str(error)
         given.close()
@@ -68,9 +69,9 @@ def ask_serve(command: Sequence[str], environment: dict[str, str], home: Path, q
         if not address:
             return 1, f"it did not start: {''.join(told)[-300:]}"
         try:
-            found = _fetched(f"{address}/api/search?q=painter")
             page = _fetched(f"{address}/")
             asked = json.loads(_fetched(f"{address}/api/ask", {"question": question, "stream": False}))
+            found = _fetched(f"{address}/api/search?q=painter")
         except (OSError, ValueError) as error:
             return 1, str(error)
         for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split():
