@@ -349,6 +349,26 @@ async def test_quitting_while_something_is_built_is_asked_about(monkeypatch: pyt
         await pilot.press("ctrl+q")
 
 
+async def test_the_form_tells_that_an_index_of_a_folder_is_private(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await app.push_screen(BuildScreen())
+        field = app.screen.query_one("#build-file", Input)
+        private = app.screen.query_one("#build-private")
+        assert not private.display
+        field.value = str(tmp_path)
+        await until(pilot, lambda: bool(private.display))
+        assert "is private: nothing read in it leaves this machine" in screen_text(app)
+        for other in (str(tmp_path / "letter.txt"), str(tmp_path / "absent"), "~nobody-of-this-name/x", "x" * 5000):
+            field.value = other
+            await until(pilot, lambda: not private.display)
+            field.value = str(tmp_path)
+            await until(pilot, lambda: bool(private.display))
+        app.screen.query_one("#build-kind", Select).value = "graph"
+        await until(pilot, lambda: not private.display)
+
+
 @pytest.mark.slow
 async def test_a_folder_is_built_and_synced(tmp_path: Path, own_home: Path) -> None:
     folder = tmp_path / "notes"

@@ -25,6 +25,8 @@ from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
+_PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library opens it."
+
 
 class BuildScreen(ModalScreen[Command | None]):
     DEFAULT_CSS = """
@@ -54,6 +56,7 @@ class BuildScreen(ModalScreen[Command | None]):
             )  # fmt: skip
             yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON; or a folder of documents")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
+            yield Label(_PRIVATE, id="build-private")
             yield Label("Format")
             yield Select(_formats(self._article_formats), value="auto", allow_blank=False, id="build-format")
             yield Label("Name of the index; an older one is replaced when all is done")
@@ -76,7 +79,16 @@ class BuildScreen(ModalScreen[Command | None]):
         graph = self._kind == "graph"
         for name in ("#build-slice", "#build-slice-label"):
             self.query_one(name).display = graph and bool(self._text_indexes)
+        self._file_changed()
         self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else self._article_formats))
+
+    @on(Input.Changed, "#build-file")
+    def _file_changed(self) -> None:
+        try:
+            folder = path_from(self.query_one("#build-file", Input).value, Path.cwd()).is_dir()
+        except (InputError, OSError):
+            folder = False
+        self.query_one("#build-private").display = folder and self._kind == "text"
 
     @property
     def _kind(self) -> str:
