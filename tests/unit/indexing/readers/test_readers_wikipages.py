@@ -68,7 +68,9 @@ def test_a_process_that_is_killed_costs_one_page(parser: PageParser) -> None:
     process.wait()
     rest = [str(getattr(prose, "text", prose)) for _, prose in found]
     assert sum(text == "reading its markup failed (exit status -9)" for text in rest) <= 1
-    assert [text[0] for text in rest if not text.startswith("reading")] in (["b", "c", "d"], ["c", "d"])
+    # The process may have read the next page, or two, before it was killed.
+    kept = [text[0] for text in rest if not text.startswith("reading")]
+    assert kept in (["b", "c", "d"], ["c", "d"], ["b", "d"])
 
 
 @needs_stopping

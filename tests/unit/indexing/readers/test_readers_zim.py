@@ -120,7 +120,7 @@ def test_libzim_missing_is_told_with_what_to_install(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "libzim.reader", None)
     with pytest.raises(MissingPartError, match="libzim") as caught:
         list(open_articles(file).records(Skipped()))
-    assert "atomr-local[zim]" in caught.value.hint
+    assert "[zim]" in caught.value.hint
 
 
 @pytest.mark.skipif(not FIXTURES.is_dir(), reason="../shared/data/fixtures/zim is not here")
