@@ -59,6 +59,11 @@ def _place_on_page(locator: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def made_elsewhere(locator: Mapping[str, Any]) -> bool:
+    """Whether the index was made on another machine, and handed on without the files."""
+    return locator.get("folder") == ""
+
+
 def file_path(locator: Mapping[str, Any]) -> Path | None:
     """The file; None where it is not there or leads out of its folder."""
     file, folder = locator.get("file"), locator.get("folder")

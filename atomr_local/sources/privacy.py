@@ -83,13 +83,18 @@ def check_private(
         )
 
 
+def must_stay(settings: Settings, name: str) -> bool:
+    """Whether the index is private, and the user has not said that what is private may leave this machine."""
+    return not settings.privacy.share and name in index_names(settings.privacy.indexes)
+
+
 def check_handed_on(settings: Settings, name: str) -> None:
     """Refuse to write a private index for others.
 
     Raises:
         InputError: the index is private.
     """
-    if not settings.privacy.share and name in index_names(settings.privacy.indexes):
+    if must_stay(settings, name):
         raise InputError(f"{_told([name])} private", hint="To write it for others all the same: --share-private.")
 
 
@@ -104,7 +109,7 @@ def check_sent(settings: Settings, name: str, what: str, host: str, otherwise: s
     Raises:
         InputError: the index is private.
     """
-    if not settings.privacy.share and name in index_names(settings.privacy.indexes):
+    if must_stay(settings, name):
         raise InputError(
             f"{_told([name])} private, and {what} would go to {sanitize_line(host)}",
             hint=f"Nothing was sent. To send them all the same: {otherwise}, or privacy.share in the settings.",
@@ -131,8 +136,7 @@ def check_derived(settings: Settings, name: str, derived: str) -> None:
     Raises:
         InputError: `name` is private, and `derived`, which is made of it, is not.
     """
-    private = index_names(settings.privacy.indexes)
-    if not settings.privacy.share and name in private and derived not in private:
+    if must_stay(settings, name) and not must_stay(settings, derived):
         raise InputError(
             f"{_told([name])} private, and an index {sanitize_line(derived)} made of it would not be",
             hint="Leave out --name: the graph then has the private name. Or allow it with --share-private.",

@@ -148,9 +148,6 @@ class TextSource:
         cancellation.check()
         for one in found:
             one.bonus = max(title_bonus(one.row["title"], name, request.operator) for name in titles)
-        if self._places is not None:
-            for one in found:
-                one.placed = self._places.placed
         return found
 
     def candidates_named(self, request: Request, names: Sequence[str], cancellation: Cancellation) -> list[Hit]:
@@ -163,15 +160,10 @@ class TextSource:
         terms = [*_WORD.findall(query)[:_QUERY_WORDS], *(word for name in names for word in _WORD.findall(name))]
         with self._search_errors():
             rows = self._by_words(" ".join(terms))
-            similar: dict[int, float] = {}
             if self._candidates is not None:
                 similar = self._candidates.similarities(query, rows[:EMBEDDED_AGAIN])
-                found = self._hits(_fused([rows]), similar, None)
-            else:
-                found = self._hits(_fused([rows]), {}, self._embedder.encode([query])[0])
-        for one in found:
-            one.placed = self._places.placed if self._places is not None else None
-        return found
+                return self._hits(_fused([rows]), similar, None)
+            return self._hits(_fused([rows]), {}, self._embedder.encode([query])[0])
 
     @contextmanager
     def _search_errors(self) -> Iterator[None]:
@@ -272,7 +264,9 @@ class TextSource:
         columns = [*self._columns, VECTOR] if asked is not None else self._columns
         rows = self._table.take_row_ids(list(scores)).with_row_id().select(columns).to_arrow(timeout=_TIMEOUT)
         hits = [Hit(row, scores[row["_rowid"]], similarity=similar.get(row["_rowid"])) for row in rows.to_pylist()]
+        placed = self._places.placed if self._places is not None else None
         for hit in hits:
+            hit.placed = placed
             vector = hit.row.pop(VECTOR, None)
             if hit.similarity is None and vector is not None and asked is not None:
                 hit.similarity = float(asked @ vector)

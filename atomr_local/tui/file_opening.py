@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from atomr_local.sources.place_words import file_path, page_at
+from atomr_local.sources.place_words import file_path, made_elsewhere, page_at
 
 # What a system may run, by the ends of names; what else can be run is told by its permissions and first bytes.
 _RUN = frozenset({
@@ -76,7 +76,7 @@ def missing_reason(locator: Mapping[str, Any]) -> str:
     """Why the file of this evidence cannot be opened; "" if it is there."""
     if file_path(locator) is not None:
         return ""
-    if locator.get("folder") == "":
+    if made_elsewhere(locator):
         return "The file is not on this machine: the index was made on another one."
     return "The file is not in its folder any more. `atomr text sync` takes that into the index."
 

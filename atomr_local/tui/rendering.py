@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.sources.place_words import place_words
+from atomr_local.sources.place_words import made_elsewhere, place_words
 
 _LONGEST = 300  # characters of a text in one line; a trace from elsewhere may hold a million
 _ROWS_SHOWN = 20
@@ -111,8 +111,7 @@ def place_text(locator: Mapping[str, Any]) -> Text:
     """The place in words, sanitised; empty for a graph query."""
     index = f"index {sanitize_line(str(locator['index']))}, " if locator.get("index") else ""
     if words := place_words(locator):
-        # The index was made on another machine, and handed on without the files.
-        elsewhere = " (the file is not on this machine)" if locator.get("folder") == "" else ""
+        elsewhere = " (the file is not on this machine)" if made_elsewhere(locator) else ""
         return Text(f"{index}{sanitize_line(words)}{elsewhere}", "dim")
     if "passage" in locator:
         place = f"passage {sanitize_line(str(locator['passage']))}"

@@ -11,7 +11,7 @@ import click
 from atomr_local.cli.completion import index_names
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import note_text
-from atomr_local.cli.privacy import private_option
+from atomr_local.cli.privacy import marked_private, private_option
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
@@ -112,7 +112,6 @@ def pull(url: str, called: str, replace: bool, sha256: str, base_url: str, yes: 
 
 def _take_in(file: Path, called: str, *, replace: bool, origin: str, private: bool | None) -> Manifest:
     from atomr_local.cli.fetch.console import bytes_progress
-    from atomr_local.cli.privacy import marked_private
     from atomr_local.indexing.store import check_name
     from atomr_local.indexing.transfer.importing import import_index, read_offer
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from atomr_local.indexing.readers.documents.document import Writer
 from atomr_local.indexing.readers.documents.table_writing import write_table
-from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, one_line
+from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, markup_span, one_line
 
 MOST_CELLS = 1_000_000  # of one table
-_SPAN = re.compile(r"\s*(\d{1,4})")
 _LONGEST_VALUE = 1_000  # characters; a longer cell of a table without headings holds a part of the page
 _ROW_PARTS = frozenset({"tr", "thead", "tbody", "tfoot"})
 TABLE_TAGS = _ROW_PARTS | {"td", "th", "caption"}
@@ -78,7 +76,7 @@ class OpenTable:
         tag, given = cell
         header = tag == "th" or self._in_head
         # A rowspan of 0 reaches to the end of the table.
-        spans = _span(given.get("rowspan", "")) or MOST_SPAN, _span(given.get("colspan", "")) or 1
+        spans = markup_span(given.get("rowspan", "")) or MOST_SPAN, markup_span(given.get("colspan", "")) or 1
         self.rows[-1].append(Cell(text, header, *spans, emphasised=bool(text.strip()) and not self.plain))
         self._cells += 1
         self._headers += header
@@ -107,10 +105,4 @@ class OpenTable:
 
 
 def _one_line(cell: Cell) -> Cell:
-    text = one_line(cell.text, " " if cell.header else ", ", sentences=True)
-    return Cell(text, cell.header, cell.rowspan, cell.colspan, cell.emphasised)
-
-
-def _span(given: str) -> int:
-    found = _SPAN.match(given)
-    return int(found[1]) if found else 1
+    return replace(cell, text=one_line(cell.text, " " if cell.header else ", ", sentences=True))

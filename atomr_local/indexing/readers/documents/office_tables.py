@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from atomr_local.indexing.readers.tables.cells import Cell, one_line
+from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, one_line
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OFF = frozenset({"0", "false", "off"})
-_MOST_SPAN = 1_000
 _FIRST_ROW, _FIRST_COLUMN = 0x0020, 0x0080  # of the bits that say which parts of its style a table shows
 
 
@@ -35,8 +35,7 @@ def word_rows(table: Any, text: Callable[[Any], str]) -> tuple[list[list[Cell]],
             merge = cell.find(f"{WORD}tcPr/{WORD}vMerge")
             if merge is not None and merge.get(f"{WORD}val", "continue") == "continue" and column in open_above:
                 above, index = open_above[column]
-                origin = rows[above][index]
-                rows[above][index] = _reaching(origin, number - above + 1)
+                rows[above][index] = replace(rows[above][index], rowspan=number - above + 1)
                 column += span
                 continue
             paragraphs = list(children(cell, "p"))
@@ -104,7 +103,7 @@ def _styled(table: Any) -> tuple[bool, bool]:
 
 def _before(properties: Any) -> int:
     """The columns that a row leaves empty before its first cell."""
-    return min(_number(properties.find(f"{WORD}gridBefore"), 0), _MOST_SPAN) if properties is not None else 0
+    return min(_number(properties.find(f"{WORD}gridBefore"), 0), MOST_SPAN) if properties is not None else 0
 
 
 def _is_bold(paragraphs: list[Any]) -> bool:
@@ -120,8 +119,4 @@ def _is_on(element: Any) -> bool:
 
 def _number(element: Any, otherwise: int = 1) -> int:
     value = element.get(f"{WORD}val", "") if element is not None else ""
-    return min(max(int(value), otherwise), _MOST_SPAN) if value.isdecimal() and len(value) < 6 else otherwise
-
-
-def _reaching(cell: Cell, rows: int) -> Cell:
-    return Cell(cell.text, cell.header, rows, cell.colspan, cell.emphasised)
+    return min(max(int(value), otherwise), MOST_SPAN) if value.isdecimal() and len(value) < 6 else otherwise

@@ -79,6 +79,8 @@ def _merged_ranges(sheet: Any) -> dict[int, dict[int, tuple[int, int]]]:
 
     openpyxl passes them over where it reads a sheet row by row; they stand behind the rows.
     """
+    from openpyxl.utils import column_index_from_string
+
     found: dict[int, dict[int, tuple[int, int]]] = {}
     kept = 0
     before = b""
@@ -88,19 +90,12 @@ def _merged_ranges(sheet: Any) -> dict[int, dict[int, tuple[int, int]]]:
             end = 0
             for match in _MERGED.finditer(data):
                 end = match.end()
-                first, last = _column(match[1]), _column(match[3])
+                first, last = (column_index_from_string(match[place].decode()) - 1 for place in (1, 3))
                 rows = int(match[4]) - int(match[2]) + 1
                 found.setdefault(int(match[2]), {})[first] = (rows, last - first + 1)
                 kept += 1
             before = data[max(end, len(data) - _LONGEST_TAG) :]
     return found
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - 64
-    return number - 1
 
 
 def _of_sheet(cell: Any) -> Cell:

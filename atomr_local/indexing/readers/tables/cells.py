@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 MOST_SPAN = 1_000  # rows or columns of one cell
 _WORDS = re.compile(r"\w")
+_SPAN = re.compile(r"\s*(\d{1,4})")
 _LONGEST_ITEM = 40  # characters; "Ann Lee Jr." is no sentence
 # A line that goes on with the one before it, which no comma parts.
 _GOES_ON = re.compile(r"[(\[–—/&,;:.]")
@@ -118,6 +119,12 @@ class Grid:
             self._reaching[column] = (left - 1, place)
             return place
         return replace(place, goes_on=False)
+
+
+def markup_span(given: str) -> int:
+    """What an attribute of HTML says of rows or columns that a cell reaches over; 1 where it says nothing."""
+    found = _SPAN.match(given)
+    return int(found[1]) if found else 1
 
 
 def says_something(text: str) -> bool:

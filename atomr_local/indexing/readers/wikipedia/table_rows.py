@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, one_line, row_text, says_something
+from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, markup_span, one_line, row_text, says_something
 from atomr_local.indexing.readers.tables.headings import Names
 from atomr_local.indexing.readers.tables.lines import TableLines
 
@@ -18,7 +18,6 @@ MOST_TABLE = 100_000  # characters
 _LONGEST_CELL = 100  # of a row of a table for layout
 # The class by which every wiki marks tables of data.
 _DATA_CLASSES = frozenset({"wikitable", "sortable", "prettytable"})
-_SPAN = re.compile(r"\s*(\d{1,4})")
 # Attributes of a cell whose end a template would have given.
 _ATTRIBUTES = re.compile(
     r"""^\s*(?:(?:(?:col|row)span|style|class|(?:bg)?color|v?align|width|height|scope|data-sort-[a-z]+)\s*=\s*
@@ -69,7 +68,7 @@ class Table:
             shown = f"{shown[:MOST_CELL].rsplit(' ', 1)[0]} …"
             self.lost["ends of table cells"] += 1
         # A rowspan of 0 reaches to the end of the table.
-        row.append(Cell(shown, header, _span(rowspan) or MOST_SPAN, _span(colspan) or 1))
+        row.append(Cell(shown, header, markup_span(rowspan) or MOST_SPAN, markup_span(colspan) or 1))
 
 
 def table_lines(table: Table) -> list[str]:
@@ -94,12 +93,6 @@ def table_lines(table: Table) -> list[str]:
         else:
             kept.append(line)
     return kept
-
-
-def _span(given: str) -> int:
-    """What an attribute of HTML says of rows or columns that a cell reaches over; 1 where it says nothing."""
-    found = _SPAN.match(given)
-    return int(found[1]) if found else 1
 
 
 def _data_lines(rows: Sequence[Sequence[Cell]], lost: Counter[str], *, marked: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
-_PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library opens it."
+_PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library changes that."
 
 
 class BuildScreen(ModalScreen[Command | None]):

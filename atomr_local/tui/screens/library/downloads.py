@@ -23,9 +23,10 @@ from atomr_local.catalog.offered import (
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.indexing.builds.space import human_size
-from atomr_local.indexing.store import STARTER, check_name, index_names, list_indexes
+from atomr_local.indexing.store import STARTER, check_name, list_indexes
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.sources.privacy import must_stay
 from atomr_local.tui.jobs import Command
 
 if TYPE_CHECKING:
@@ -203,9 +204,8 @@ def _host(url: str) -> str:
 
 def text_indexes() -> list[TextIndex]:
     """The whole text indexes but the starter's. It reads the disk: call it from a worker."""
-    privacy = load_settings().privacy
-    private = [] if privacy.share else index_names(privacy.indexes)
-    return [_text_index(entry, entry.name in private) for entry in list_indexes()
+    settings = load_settings()
+    return [_text_index(entry, must_stay(settings, entry.name)) for entry in list_indexes()
             if entry.kind == "text" and entry.manifest is not None and entry.name != STARTER]  # fmt: skip
 
 
