@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
@@ -12,6 +12,7 @@ from atomr_local.language.names import name_key
 from atomr_local.reasoning.confidence.signals import LINK, RELATION, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.reading.topic_pages import is_titled
 from atomr_local.reasoning.results import add_evidence
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -146,17 +147,27 @@ class Retriever:
         Raises:
             Cancelled: the question was cancelled.
         """
+        key = f" {name_key(name)} "
+        return any(key in f" {name_key(f'{item.title} {item.text}')} " for item in self._looked_up(name))
+
+    def has_page(self, name: str) -> bool:
+        """Whether a local source has a page or an entity of exactly this name; a qualifier or an article may be added.
+
+        Raises:
+            Cancelled: the question was cancelled.
+        """
+        return any(is_titled(item, name) for item in self._looked_up(name))
+
+    def _looked_up(self, name: str) -> Iterator[Evidence]:
+        """What the local sources have of the name, one after another; no step is recorded."""
         request = Request(f"Who or what is {name}?", name, Operator.SEARCH, (Value(name),))
         for source in (self.sources[which] for which in _LOCAL if which in self.sources):
             try:
-                found = source.retrieve(request, self.cancellation)
+                yield from source.retrieve(request, self.cancellation).evidence
             except Cancelled:
                 raise
             except AtomrError:
                 continue  # the step that looks the name up will report it
-            if any(f" {name_key(name)} " in f" {name_key(f'{item.title} {item.text}')} " for item in found.evidence):
-                return True
-        return False
 
     def gather(
         self,

@@ -15,7 +15,8 @@ _FACT = " \u2014 "  # between subject and property in a fact of the graph
 
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
-    """The evidence whose title is in the question: pages before graph facts, longer titles first.
+    """The evidence whose title is in the question: pages before graph facts, longer titles first, and of those that are
+    alike one without a qualifier.
 
     Args:
         alone: the question must be exactly that title.
@@ -23,13 +24,22 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
     asked = f" {name_key(question)} "
 
     def held(item: Evidence) -> bool:
-        keys = {name_key(item.title), base_key(item.title)} - {""}
-        return asked.strip() in keys if alone else any(f" {key} " in asked for key in keys)
+        return is_titled(item, question) if alone else any(f" {key} " in asked for key in _keys(item))
 
-    def rank(item: Evidence) -> tuple[bool, int]:
-        return item.source != SourceName.GRAPH, len(base_key(item.title))
+    def rank(item: Evidence) -> tuple[bool, int, bool]:
+        key, base = name_key(item.title), base_key(item.title)
+        return item.source != SourceName.GRAPH, len(base), key == base
 
     return max(filter(held, evidence), key=rank, default=None)
+
+
+def is_titled(item: Evidence, name: str) -> bool:
+    """Whether the name is the title of the evidence, with or without its qualifier and article."""
+    return name_key(name) in _keys(item)
+
+
+def _keys(item: Evidence) -> set[str]:
+    return {name_key(item.title), base_key(item.title)} - {""}
 
 
 def opening(page: Evidence, words: int = _WORDS) -> str:

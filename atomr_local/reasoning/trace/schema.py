@@ -28,7 +28,7 @@ Method = Literal[
     "aggregate",
 ]
 # "steps": there is no plan; each step follows from the ones before it.
-PlanOrigin = Literal["model", "user", "file", "fallback", "example", "steps"]
+PlanOrigin = Literal["model", "user", "file", "fallback", "example", "steps", "rule"]
 Outcome = Literal["found", "computed", "memory", "not found"]
 
 
@@ -60,7 +60,8 @@ class PlanTrace:
     Attributes:
         compact: the plan in compact notation.
         origin: who made it; "fallback" is the question alone, after no plan could be used; "example" is a plan
-            that the user kept for this question; with "steps" the steps followed one from the other without a plan.
+            that the user kept for this question; with "steps" the steps followed one from the other without a plan;
+            "rule": the question asks who or what something is, and a page of that name answers it.
         attempts: how often the model was asked for a plan.
         problems: what was wrong with rejected plans, in words.
     """

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from atomr_local.backbone.protocol import Generation, Prompt
+from atomr_local.language.definitions import defined_topic
 from atomr_local.planning.planner import PlanningResult
 from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.reasoning.asking.asking import shown_prompt
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged
 from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.answer_types import AnswerType, Expects
 from atomr_local.tree.compact import to_compact
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import ROOT_ID, Node, Tree
 
 
 def ask_planner(question: str, tools: Toolbox) -> PlanningResult:
@@ -30,7 +32,15 @@ def ask_planner(question: str, tools: Toolbox) -> PlanningResult:
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:
-    """The plan of :func:`ask_planner` with its names rightly spelt."""
+    """The plan of :func:`ask_planner` with its names rightly spelt.
+
+    Who or what something is needs no steps, and no model, where a local source has a page of that name: the page's
+    opening answers it.
+    """
+    topic = defined_topic(question)
+    if topic and tools.planner.examples.kept(question) is None and tools.retriever.has_page(topic):
+        tree = Tree(Node(ROOT_ID, question, expects=Expects(AnswerType.SUMMARY)))
+        return PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="rule", attempts=0)
     plan = ask_planner(question, tools)
     tree = rightly_spelt(plan.tree, plan.tree, tools)
     return ready(plan, tree)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, Run, passages, reply
+from support.fake_parts import FakeBackbone, FakeSource, Run, passages, reply, toolbox
 
+from atomr_local.language.definitions import defined_topic
 from atomr_local.reasoning.reading.topic_pages import is_sentence, opening, topic_page
 from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.strategies.atomr import AtomR
 
 TEXT = "Rosa Ferrer was a painter. She was born in Girona. " + "She painted many ships there. " * 12
 
@@ -28,6 +30,8 @@ def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
     assert topic_page("Tell me about Ana Lind.", pages) is None
     assert topic_page("Tell me about Rosa Ferrer.", pages, alone=True) is None
     assert topic_page("rosa ferrer", pages, alone=True) is pages[2]
+    pages = [page("Rosa Ferrer (film)"), page("Rosa Ferrer"), page("Rosa Ferrer (album)")]
+    assert topic_page("Who was Rosa Ferrer?", pages) is pages[1]
 
 
 @pytest.mark.parametrize(
@@ -70,3 +74,68 @@ def test_a_whole_sentence_is_shown_as_it_is() -> None:
     assert is_sentence("word " * 50 + "…")
     assert not is_sentence("Washington, D.C.")
     assert not is_sentence("Rosa Ferrer")
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("Who was Rosa Ferrer?", "Rosa Ferrer"),
+        ("who's rosa ferrer", "rosa ferrer"),
+        ("Who were the Beatles?", "Beatles"),
+        ("Who was Joan of Arc?", "Joan of Arc"),
+        ("What is photosynthesis?", "photosynthesis"),
+        ("What is a black hole?", "black hole"),
+        ("What’s the Danube?", "Danube"),
+        ("What does “osmosis” mean?", "osmosis"),
+    ],
+)
+def test_a_question_for_a_definition_names_its_topic(question: str, topic: str) -> None:
+    assert defined_topic(question) == topic
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the president?",
+        "Who is the Pope?",
+        "Who is he?",
+        "What is it?",
+        "What is the capital of France?",
+        "What is Emma by Jane Austen about?",
+        "What was Rosa Ferrer born in?",
+        "Who was Rosa Ferrer married to?",
+        "When was Rosa Ferrer?",
+        "Tell me who Rosa Ferrer is",
+        "Who was " + "Rosa " * 40,
+        "",
+    ],
+)
+def test_what_asks_for_a_value_names_no_topic(question: str) -> None:
+    assert defined_topic(question) == ""
+
+
+def asked(question: str, backbone: FakeBackbone, *sources: FakeSource) -> tuple[str, tuple[str, ...]]:
+    """Who made the plan, and the answers."""
+    tools = toolbox(question, backbone, *sources)
+    result = AtomR().run(question, None, "model", tools)
+    return tools.recorder.trace.plan.origin, result.texts
+
+
+def test_who_somebody_was_is_told_from_the_page_without_a_model() -> None:
+    question = "Who was Rosa Ferrer?"
+    found = {
+        "Rosa Ferrer": passages(("Girona", TEXT), ("Rosa Ferrer", TEXT)),
+        question: passages(("Rosa Ferrer", TEXT)),
+    }
+    backbone = FakeBackbone()
+    origin, answers = asked(question, backbone, FakeSource("text", found))
+    assert (origin, backbone.asked) == ("rule", [])
+    assert answers[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
+
+
+def test_without_a_page_of_that_name_the_model_plans() -> None:
+    question = "Who was Rosa Ferrer?"
+    found = {"Rosa Ferrer": passages(("Girona", TEXT)), question: passages(("Girona", TEXT))}
+    backbone = FakeBackbone(f"0. {question} = Answer(person)", reply("a painter", evidence=[1]))
+    assert asked(question, backbone, FakeSource("text", found)) == ("model", ("a painter",))
+    assert asked(question, FakeBackbone(f"0. {question} = Answer(nothing)")) == ("model", ())
