@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
-from atomr_local.language.names import name_key
+from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.reasoning.confidence.signals import LINK, RELATION, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.reader import Reader
@@ -151,12 +151,14 @@ class Retriever:
         return any(key in f" {name_key(f'{item.title} {item.text}')} " for item in self._looked_up(name))
 
     def has_page(self, name: str) -> bool:
-        """Whether a local source has a page or an entity of exactly this name; a qualifier or an article may be added.
+        """Whether a local source has a page or an entity of exactly this name; its title may have an article as well.
+        A title with a qualifier tells that other things have the name: "Older (album)".
 
         Raises:
             Cancelled: the question was cancelled.
         """
-        return any(is_titled(item, name) for item in self._looked_up(name))
+        found = (item for item in self._looked_up(name) if is_titled(item, name))
+        return any(not split_qualifier(item.title)[1] for item in found)
 
     def _looked_up(self, name: str) -> Iterator[Evidence]:
         """What the local sources have of the name, one after another; no step is recorded."""

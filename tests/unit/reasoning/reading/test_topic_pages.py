@@ -135,7 +135,8 @@ def test_who_somebody_was_is_told_from_the_page_without_a_model() -> None:
 
 def test_without_a_page_of_that_name_the_model_plans() -> None:
     question = "Who was Rosa Ferrer?"
-    found = {"Rosa Ferrer": passages(("Girona", TEXT)), question: passages(("Girona", TEXT))}
+    pages = passages(("Girona", TEXT), ("Rosa Ferrer (film)", "A film."))
+    found = {"Rosa Ferrer": pages, question: pages}
     backbone = FakeBackbone(f"0. {question} = Answer(person)", reply("a painter", evidence=[1]))
     assert asked(question, backbone, FakeSource("text", found)) == ("model", ("a painter",))
     assert asked(question, FakeBackbone(f"0. {question} = Answer(nothing)")) == ("model", ())
