@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -168,6 +168,17 @@ def relation_words() -> RelationWords:
         about=english().stop.union(data["about"]),
         same=data["same"],
         classes=data["classes"],
+    )
+
+
+def picks_out(words: Collection[str]) -> frozenset[str]:
+    """Those of the words that pick one out of several: ordinals and superlatives ("first", "largest"), which ask for
+    more than a relation."""
+    return frozenset(
+        word
+        for word in words
+        if word in relation_words().picking
+        or (len(word) > 5 and word.endswith("est") and word not in relation_words().not_picking)
     )
 
 

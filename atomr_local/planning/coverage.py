@@ -1,4 +1,4 @@
-"""Plan coverage: names and numbers of the question that no step contains.
+"""Plan coverage: names and numbers of the question, and words that pick one of several, that no step contains.
 
 The spelling of the question decides which words matter, not a list of words: numbers, and words with a capital letter
 inside a sentence. A plan that leaves one out is still run, with a warning.
@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from atomr_local.language.names import words
+from atomr_local.language.words import picks_out
 from atomr_local.tree.nodes import Argument, Literal, Node, Tree
+from atomr_local.tree.operations import Operation
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -25,6 +27,8 @@ _TITLE_CASE = 0.8
 # From this similarity on (Ratcliff and Obershelp) a word counts as a misspelling that the plan has corrected.
 _MISSPELT = 0.75
 _ABBREVIATION = re.compile(r"\b[A-Z][a-z]?\.$")
+# Operations that choose among several.
+_PICKING = frozenset({Operation.COMPARE, Operation.TOP, Operation.SORT, Operation.SELECT})
 _CONTRACTION = re.compile(r"[^\W_]['’][a-z]+")
 
 
@@ -47,6 +51,23 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
     asked = _TELLING_NUMBER.findall(_GROUPED.sub("", question))
     missing += [number for number in asked if not any(_same_number(number, other) for other in numbers)]
     return tuple(dict.fromkeys(missing))
+
+
+def unpicked(tree: Tree, question: str) -> tuple[str, ...]:
+    """Words of `question` that pick one of several ("last", "largest") and that no step of the plan contains, in order.
+
+    None where a step compares, sorts or selects, which is how a plan says it. Read inside a name ("First World War")
+    such a word is no wish; capitals show that.
+
+    Args:
+        question: as the user typed it.
+    """
+    steps = [node for node in tree.nodes() if node is not tree.root]
+    if not steps or any(node.operation is not None and node.operation.operation in _PICKING for node in steps):
+        return ()
+    said = set(words(" ".join(text for node in steps for text in _texts(node))))
+    asked = [token for token in _TOKEN.findall(question) if token[0].islower()]
+    return tuple(dict.fromkeys(word for word in asked if word in picks_out(asked) and word not in said))
 
 
 def _same_number(one: str, other: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.planning.coverage import left_out
+from atomr_local.planning.coverage import left_out, unpicked
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.result_reuse import ReusedResults
@@ -41,7 +41,9 @@ class AtomR:
         else:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
         features = tools.settings.features
-        left = left_out(ready.tree, question) if features.judge_plans and ready.origin == "model" else ()
+        judged = features.judge_plans and ready.origin == "model"
+        wish = unpicked(ready.tree, question) if judged else ()
+        left = (*(left_out(ready.tree, question) if judged else ()), *wish)
         if left:
             ready = replace(ready, problems=(*ready.problems, f"left out: {', '.join(left)}"))
         tools.steps.begin_tree(ready)
@@ -58,6 +60,7 @@ class AtomR:
             ask_on=_asking_on(tools) if features.ask_on else None,
             guess=features.guess,
             corrected=reused is not None and reused.corrected,
+            unpicked=bool(wish),
         )
         executor = Executor(
             ready.tree,

@@ -49,6 +49,8 @@ class AnswerSelection:
             that is not sure. None: there is no such answer.
         guess: whether a question that stays Unknown is answered with the most likely words of its evidence.
         corrected: whether a step's answer is the user's own. It is neither weighed nor outvoted by a direct answer.
+        unpicked: whether the question asks for one of several ("last", "largest") and no step of the plan does. Which
+            of several answers is meant is then not known: they are no surer than one of them drawn at random.
     """
 
     operators: Operators
@@ -59,6 +61,7 @@ class AnswerSelection:
     ask_on: Callable[[str], Result] | None = None
     guess: bool = True
     corrected: bool = False
+    unpicked: bool = False
 
     def weigh_step(self, result: Result) -> None:
         """Set the confidence of a step that was looked up or read; without a measured signal it has none."""
@@ -89,6 +92,8 @@ class AnswerSelection:
                 result = self._last_resort(tree.root.id, question, result)
                 result = self.weigh_whole(tree, question, asked, result, results)
         shorten(question, result)
+        if self.unpicked and not self.corrected and len(result.values) > 1 and result.confidence is not None:
+            result.confidence = min(result.confidence, 1 / len(result.values))
         return result
 
     def weigh_whole(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.planning.coverage import left_out
+from atomr_local.planning.coverage import left_out, unpicked
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.tree.compact import parse_compact
 
@@ -48,3 +48,29 @@ def test_a_plan_without_steps_has_what_the_question_as_understood_has() -> None:
     assert left_out(right, "tell me about Jöns Jacob Berezlius") == ()
     assert left_out(right, "tell me about Jöns Jacob Ångström") == ("Ångström",)
     assert left_out(fallback_tree("Who wrote Emma in 1815?"), "Who wrote Emma in 1815?") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "plan", "wish"),
+    [
+        ("Which country does the Nile reach last?", '1. a = Search("Nile")\n2. b = Relate([1], "country")', ("last",)),
+        (
+            "Which country does the Nile reach last?",
+            '1. Which country does it reach last? = Relate("Nile", "country")',
+            (),
+        ),
+        ("Who was her second husband?", '1. a = Relate("Ann Lee", "spouse")', ("second",)),
+        ("Who was her second husband?", '1. a = Relate("Ann Lee", "second husband")', ()),
+        ("Which is her longest book?", '1. a = Relate("Ann Lee", "book")', ("longest",)),
+        (
+            "Which is her longest book?",
+            '1. a = Relate("Ann Lee", "book")\n2. b = Relate([1], "pages")\n3. c = Compare([2], "larger")',
+            (),
+        ),
+        ("Which countries fought in the First World War?", '1. a = Relate("World War I", "participant")', ()),
+        ("Which forest is in Budapest?", '1. a = Relate("Budapest", "forest")', ()),
+        ("Who wrote her first book?", "0. Who wrote her book? = Answer(person)", ()),
+    ],
+)
+def test_a_word_that_picks_one_of_several_is_missed(question: str, plan: str, wish: tuple[str, ...]) -> None:
+    assert unpicked(parse_compact(plan, question), question) == wish

@@ -17,8 +17,9 @@ from importlib.resources import files
 from typing import Any
 
 from atomr_local.language.names import name_key
+from atomr_local.language.words import picks_out
 from atomr_local.sources.graph.properties.matching import PropertyMatch, PropertyMatcher, content_stems
-from atomr_local.sources.graph.properties.phrases import expected_kind, fits_kind, picks_out
+from atomr_local.sources.graph.properties.phrases import expected_kind, fits_kind
 from atomr_local.sources.graph.properties.question_matching import PropertyPath
 
 FILE = "relation_match.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from atomr_local.language.words import relation_words
 
@@ -43,17 +42,6 @@ def with_kind(score: float, kind: str, expected: str) -> float:
     if fits:
         return min(1.0, score + _KIND_FITS)
     return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
-
-
-def picks_out(words: Collection[str]) -> frozenset[str]:
-    """Those of the words that pick one out of several: ordinals and superlatives ("first", "largest"), which ask for
-    more than a relation."""
-    return frozenset(
-        word
-        for word in words
-        if word in relation_words().picking
-        or (len(word) > 5 and word.endswith("est") and word not in relation_words().not_picking)
-    )
 
 
 def fits_kind(kind: str, expected: str) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply, toolbox
 
 from atomr_local.reasoning.answer_selection.answer_signals import agree
 from atomr_local.reasoning.answer_selection.selection import likelier
@@ -13,6 +13,7 @@ from atomr_local.reasoning.confidence.calibration import Calibration, LogisticMo
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.verdict.repetition import repeats
+from atomr_local.strategies.atomr import AtomR
 
 QUESTION = "Where was the father of Ann Lee born?"
 PLAN = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")\n2. Where was [1] born? = Relate([1], "place of birth")\n'
@@ -258,3 +259,18 @@ def test_what_stays_unknown_is_guessed_from_the_evidence_and_says_so() -> None:
     assert made.result.texts == ("Oslo",)
     assert "a guess: the evidence did not tell" in made.node(0).dropped
     assert '"Unknown"' not in (backbone.grammars[-1] or "").splitlines()[0]
+
+
+@pytest.mark.parametrize(("asked", "sure"), [("Who are Ann Lee's sons?", True), ("Who is Ann Lee's last son?", False)])
+def test_several_answers_where_one_is_asked_for_are_no_surer_than_a_draw(asked: str, sure: bool) -> None:
+    found = {"Ann Lee sons": passages(("Ann Lee", "Her sons are Bob Lee and Carl Lee."))}
+    plan = f'0. {asked} = Answer(person, several)\n1. Who are the sons of Ann Lee? = Relate("Ann Lee", "sons")'
+    read = Said(reply("Bob Lee", "Carl Lee", evidence=[1]), 0.99)
+    believing = Calibration(by_product(9.0), by_product(-0.5))
+    tools = toolbox(
+        asked, FakeBackbone(plan, read), FakeSource("text", found), features=FEATURES, calibration=believing
+    )
+    result = AtomR().run(asked, None, "model", tools)
+    assert result.texts == ("Bob Lee", "Carl Lee")
+    assert (result.confidence or 0.0) > 0.9 if sure else result.confidence == 0.5
+    assert any("last" in warning for warning in tools.recorder.trace.warnings) is not sure
