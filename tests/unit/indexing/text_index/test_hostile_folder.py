@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import resource
-import time
 import zipfile
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from atomr_local.indexing.text_index.documents import build_documents_index
 
 pytestmark = pytest.mark.slow
 _OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
-_SECONDS = 4  # of processor time for a file
+_SECONDS = 4  # of processor time for a file that stalls
+_PLENTY = 30  # for one that does not, on any machine
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +58,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str
     return {name: (folder / name, part) for name, part in parts.items()}
 
 
-def unread_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Build an index of the folder, with a good file in it, and tell what was not read, and why."""
+def unread_of(folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: int = _PLENTY) -> dict[str, str]:
+    """Build an index of the folder, with a good file in it, and tell what was not read, and why.
+
+    Args:
+        seconds: of processor time for a file.
+    """
     (folder / "good.txt").write_text("A good file about bees.")
-    hasty = functools.partial(documents_build.DocumentParser, seconds=_SECONDS)
+    hasty = functools.partial(documents_build.DocumentParser, seconds=seconds)
     monkeypatch.setattr(documents_build, "DocumentParser", hasty)
     manifest = build_documents_index([folder], "hostile", embedder=FakeEmbedder())
     assert "A good file about bees." in str(index_content("hostile"))
@@ -73,6 +77,12 @@ def most_memory_of_children() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
 
 
+def processor_time_of_children() -> float:
+    """Seconds that the ended children of this process have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_files_that_unpack_to_gigabytes(
     whole: dict[str, tuple[Path, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +90,7 @@ def test_files_that_unpack_to_gigabytes(
         hostile.bomb(file, part, tmp_path / f"true-{name}", gigabytes=3)
         hostile.bomb(file, part, tmp_path / f"lying-{name}", gigabytes=3, declared=2_000)
         assert (tmp_path / f"true-{name}").stat().st_size < 5 << 20
-    before = time.monotonic()
+    before = processor_time_of_children()
     unread = unread_of(tmp_path, monkeypatch)
     for name in whole:
         assert "unpacks to 3072 MiB" in unread[f"true-{name}"]
@@ -89,7 +99,7 @@ def test_files_that_unpack_to_gigabytes(
     for name, (_, part) in whole.items():
         assert unread[f"lying-{name}"].startswith(f"its part {part} is damaged")
     assert most_memory_of_children() < 1_000
-    assert time.monotonic() - before < 120
+    assert processor_time_of_children() - before < _PLENTY * len(whole)
 
 
 def test_entities_without_end(
@@ -125,7 +135,7 @@ def test_pdfs_that_loop_or_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "whole.pdf").write_bytes(
         hostile.pdf_with_content(hostile.stream(b"BT /F 20 Tf 50 700 Td (Words of a whole page.) Tj ET"))
     )
-    unread = unread_of(tmp_path, monkeypatch)
+    unread = unread_of(tmp_path, monkeypatch, _SECONDS)
     assert unread.keys() == {"pages.pdf", "forms.pdf", "unpacks.pdf"}
     assert unread["pages.pdf"] == "its pages cannot be read"
     stalled = "reading it takes too "
