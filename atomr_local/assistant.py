@@ -38,7 +38,7 @@ from atomr_local.reasoning.verdict.conclusion import conclusion, failure, planne
 from atomr_local.reasoning.verdict.judge import AtHand, judge
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.sources.privacy import check_private, read_indexes
+from atomr_local.sources.privacy import check_private, read_indexes, withheld_indexes
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.options import options_of
 from atomr_local.strategies.protocol import Strategy, Toolbox
@@ -207,7 +207,10 @@ class Assistant:
         self.parts.load((), quiet)
         recorder = Recorder(question, "atomr", self.parts.describe((), False), lambda _event: None)
         self._cancellation = Cancellation()
-        return tools_for(self.parts, {}, recorder, self._cancellation)
+        # What a model on this machine reads stays on it.
+        remote = bool(self.settings.endpoint.url.remote_host())
+        withheld = withheld_indexes(self.settings, ()) if remote else frozenset[str]()
+        return tools_for(self.parts, {}, recorder, self._cancellation, withheld=withheld)
 
     def do_again(self, process: Process) -> Process:
         """Use the tools as a solution process does; the process with the observations of now, and the indexes read.

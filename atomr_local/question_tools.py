@@ -30,21 +30,24 @@ def tools_for(
     revision: Revision | None = None,
     earlier: ResultCache | None = None,
     conversation: Conversation | None = None,
+    withheld: frozenset[str] | None = None,
 ) -> Toolbox:
     """The tools; the model is loaded. What the model is sent, if it is elsewhere, is told to the recorder.
 
     Args:
         sources: those that the question may use.
         options, revision, earlier, conversation: see :class:`Toolbox`.
+        withheld: see :class:`Toolbox`; None: the private indexes that are not among the sources.
 
     Raises:
         InputError: the user's example plans cannot be read.
     """
     assert parts.backbone is not None
     settings = parts.settings
+    withheld = withheld_indexes(settings, sources) if withheld is None else withheld
     planner = Planner(
         announced(parts.backbone, "question", recorder.leaves),
-        ExampleLibrary.load(paths.examples_file()),
+        ExampleLibrary.load(paths.examples_file(), withheld),
         settings.limits.of_plans(),
         seed=settings.llm.seed,
         style=parts.style,
@@ -66,5 +69,5 @@ def tools_for(
         span_reader=parts.span_reader,
         conversation=conversation,
         ranking=parts.ranking(sources),
-        withheld=withheld_indexes(settings, sources),
+        withheld=withheld,
     )

@@ -139,6 +139,7 @@ def _keys(_ctx: click.Context) -> list[str]:
 text_indexes = _completer(lambda _ctx: _indexes("text"), several=True)
 graph_indexes = _completer(lambda _ctx: _indexes("graph"))
 index_names = _completer(_index_names)
+index_lists = _completer(lambda _ctx: _indexes("text", "graph"), several=True)
 model_names = _completer(_models, paths=True)
 adapter_names = _completer(_adapters, paths=True)
 model_and_adapter_names = _completer(_models_and_adapters)
@@ -154,7 +155,7 @@ _VALUES: dict[str, _Completer] = {
     "sources": source_names,
     "text_index": text_indexes,
     "graph_index": graph_indexes,
-    "privacy.indexes": index_names,
+    "privacy.indexes": index_lists,
 }
 
 

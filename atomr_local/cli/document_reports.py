@@ -24,10 +24,10 @@ def show_counts(manifest: Manifest) -> None:
     counts = manifest.counts
     size = human_size(manifest.bytes)
     documents = manifest.settings.get("documents")
-    of = f"{counts['articles']} articles"
+    of = _many(counts["articles"], "article")
     if isinstance(documents, dict):
         of = _many(documents.get("files", 0), "document")
-    click.echo(f"{manifest.name}: {counts['passages']} passages of {of}, {size}")
+    click.echo(f"{manifest.name}: {_many(counts['passages'], 'passage')} of {of}, {size}")
 
 
 def report_documents(manifest: Manifest) -> None:
@@ -38,8 +38,12 @@ def report_documents(manifest: Manifest) -> None:
     _list("lost something", documents.get("lossy", {}))
 
 
-def report_sync(report: SyncReport, *, errors: bool = True) -> None:
-    """What a sync changed."""
+def report_sync(report: SyncReport, *, only_news: bool = False) -> None:
+    """What a sync changed.
+
+    Args:
+        only_news: do not tell again which files could not be read before.
+    """
     if report.quiet:
         click.echo(f"{report.manifest.name}: nothing has changed")
     else:
@@ -47,13 +51,14 @@ def report_sync(report: SyncReport, *, errors: bool = True) -> None:
     moved = [f"{origin} → {path}" for origin, path in report.moved]
     for word, paths in (
         ("added", report.added), ("changed", report.changed), ("removed", report.removed), ("moved", moved),
+        ("no longer readable, so left out", report.lost),
     ):  # fmt: skip
         if paths:
             more = f" and {len(paths) - _CHANGES_SHOWN} more" if len(paths) > _CHANGES_SHOWN else ""
             shown = ", ".join(map(sanitize_line, paths[:_CHANGES_SHOWN]))
             click.echo(f"  {len(paths)} {word}: {shown}{more}")
-    if errors:
-        _list("could not be read", {"count": len(report.unread), "samples": report.unread})
+    unread = report.newly_unread if only_news else report.unread
+    _list("could not be read", {"count": len(unread), "samples": unread})
 
 
 def _list(what: str, found: dict[str, Any]) -> None:

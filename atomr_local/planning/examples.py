@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -32,6 +32,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
 _MASK = "_name_"
 _FILE_BYTES = 64 << 20
+_MOST_INDEXES = 100
 _OPERATOR = re.compile(r"= ?([A-Z][a-z]+)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). Larger values favour relevance over diversity.
 _SHARPNESS = 3.0
@@ -44,10 +45,19 @@ _Vector = dict[str, float]
 
 @dataclass(frozen=True)
 class Example:
-    """A question and its plan in compact notation."""
+    """A question and its plan in compact notation.
+
+    Attributes:
+        indexes: names of the indexes that either may quote; None if that is not known.
+    """
 
     question: str
     plan: str
+    indexes: tuple[str, ...] | None = ()
+
+    def may_quote(self, indexes: Collection[str]) -> bool:
+        """Whether its words may come from one of these indexes."""
+        return bool(indexes) if self.indexes is None else not set(self.indexes).isdisjoint(indexes)
 
     @cached_property
     def terms(self) -> Counter[str]:
@@ -73,8 +83,11 @@ def shape_terms(question: str) -> Counter[str]:
     return Counter({*words, *(f"{a} {b}" for a, b in pairwise(words)), *opening, names})
 
 
-def check_example(question: str, plan: str) -> Example:
+def check_example(question: str, plan: str, indexes: Iterable[str] | None = ()) -> Example:
     """The example, if the program can run its plan.
+
+    Args:
+        indexes: those that question and plan may quote; None if that is not known.
 
     Raises:
         InputError: the question is empty, or the plan cannot be read or breaks a rule.
@@ -92,7 +105,7 @@ def check_example(question: str, plan: str) -> Example:
         raise InputError(f"the plan of {question!r} cannot be read: {error}") from error
     if problems:
         raise InputError(f"the plan of {question!r} is not valid: {problems[0].message}")
-    return Example(question, plan.strip("\n"))
+    return Example(question, plan.strip("\n"), None if indexes is None else tuple(sorted(set(indexes))))
 
 
 def question_key(question: str) -> str:
@@ -121,12 +134,18 @@ def read_example(line: str) -> Example:
     """
     try:
         data = json.loads(line)
-        question, plan = data["question"], data["plan"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        question, plan, indexes = data["question"], data["plan"], data.get("indexes")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError("not an object with a question and a plan") from error
     if not isinstance(question, str) or not isinstance(plan, str):
         raise InputError("its question or its plan is not text")
-    return check_example(question, plan)
+    if indexes is not None and not _are_names(indexes):
+        raise InputError(f"its indexes are not a list of at most {_MOST_INDEXES} names")
+    return check_example(question, plan, indexes)
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_INDEXES and all(isinstance(name, str) for name in value)
 
 
 def keep_example(path: Path, example: Example) -> None:
@@ -155,8 +174,17 @@ def example_line(example: Example) -> str:
 class ExampleLibrary:
     """Worked examples to show to the planner, and plans of the user's own to take as they are."""
 
-    def __init__(self, examples: Iterable[Example], own: Iterable[Example] = ()) -> None:
+    def __init__(
+        self, examples: Iterable[Example], own: Iterable[Example] = (), withheld: Iterable[Example] = ()
+    ) -> None:
+        """Make the library.
+
+        Args:
+            own: those of the examples that the user has kept.
+            withheld: others that the user has kept, and that may not be used now; see :meth:`withholds`.
+        """
         self._examples = tuple(examples)
+        self._withheld = {question_key(example.question) for example in withheld}
         self._own = {question_key(example.question): example for example in own}
         frequency = Counter(term for example in self._examples for term in example.terms)
         total = len(self._examples)
@@ -169,16 +197,25 @@ class ExampleLibrary:
         return cls(_shipped())
 
     @classmethod
-    def load(cls, path: Path) -> ExampleLibrary:
+    def load(cls, path: Path, withheld: Collection[str] = ()) -> ExampleLibrary:
         """The shipped examples and the user's, which replace shipped ones with the same question.
 
         Lines of the file that hold no example are skipped; `atomr examples list` reports them.
 
+        Args:
+            withheld: indexes that nothing may be quoted of; the user's examples that may quote one are left out.
+
         Raises:
             InputError: the file cannot be read.
         """
-        own, _ = read_examples(path)
-        return cls({example.question: example for example in (*_shipped(), *own)}.values(), own)
+        kept, _ = read_examples(path)
+        own = [example for example in kept if not example.may_quote(withheld)]
+        hidden = [example for example in kept if example.may_quote(withheld)]
+        return cls({example.question: example for example in (*_shipped(), *own)}.values(), own, hidden)
+
+    def withholds(self, question: str) -> bool:
+        """Whether the user has kept a plan for this very question that may not be used now."""
+        return question_key(question) in self._withheld
 
     def kept(self, question: str) -> Example | None:
         """The user's own example for this very question, in these or nearly these words."""

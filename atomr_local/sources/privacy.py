@@ -48,6 +48,11 @@ def read_indexes(settings: Settings, local: Collection[str]) -> list[str]:
     return sorted({name for kind in KINDS if kind in local for name in _resolved(kind, configured[kind])})
 
 
+def indexes_of(trace_settings: Mapping[str, Any]) -> list[str]:
+    """The names of all indexes that the question of a trace could read, by the trace's settings."""
+    return sorted({name for kind in KINDS for name in index_names(str(trace_settings.get(f"{kind}_index") or ""))})
+
+
 def check_private(
     settings: Settings, local: Collection[str], *, web: bool, earlier: Iterable[Mapping[str, Any]] = ()
 ) -> None:
@@ -72,9 +77,7 @@ def check_private(
     if names := private_indexes(settings, local):
         raise InputError(f"{_told(names)} private, and {how}: words of it would leave this machine", hint=_HINT)
     private = set(index_names(settings.privacy.indexes))
-    before = {
-        name for trace in earlier for kind in KINDS for name in index_names(str(trace.get(f"{kind}_index") or ""))
-    }
+    before = {name for trace in earlier for name in indexes_of(trace)}
     if names := sorted(private & before):
         raise InputError(
             f"an earlier answer that this question rests on read what is private ({', '.join(names)}), and {how}",

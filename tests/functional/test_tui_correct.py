@@ -159,11 +159,14 @@ async def test_a_step_is_run_again() -> None:
 
 @pytest.mark.slow
 async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
-    app = AtomrApp(FakeAssistant())
+    fake = FakeAssistant()
+    fake.trace_settings = {"text_index": "wiki,notes", "graph_index": "facts"}
+    app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, app)
         await pilot.press("p", "f10")
         await until(pilot, lambda: len(read_examples(paths.examples_file())[0]) == 1)
+        assert read_examples(paths.examples_file())[0][0].indexes == ("facts", "notes", "wiki")
         await pilot.press("escape", "f6")
         await until(pilot, lambda: isinstance(app.screen, ExamplesScreen) and QUESTION in screen_text(app))
         assert "Search" in screen_text(app)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
 import click
 
 from atomr_local import paths
+from atomr_local.cli.completion import index_lists
 from atomr_local.cli.kept_items import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
+from atomr_local.indexing.store import KINDS, STARTER, index_names, index_path
 from atomr_local.planning.examples import (
     Example,
     check_example,
@@ -19,6 +22,8 @@ from atomr_local.planning.examples import (
     read_examples,
 )
 from atomr_local.sanitize import sanitize
+from atomr_local.settings.schema import load_settings
+from atomr_local.sources.privacy import read_indexes
 
 
 @click.group()
@@ -45,12 +50,15 @@ def list_(as_json: bool) -> None:
     """
     path, found = _read()
     if as_json:
-        print_json([{"number": i, "question": e.question, "plan": e.plan} for i, e in enumerate(found, 1)])
+        print_json([{"number": i, **asdict(example)} for i, example in enumerate(found, 1)])
         return
+    private = index_names(load_settings().privacy.indexes)
     if not found:
         click.echo(f"No examples of your own yet ({path}).", err=True)
     for number, example in enumerate(found, 1):
-        click.echo(sanitize(f"{number}. {example.question}"))
+        quoted = private if example.indexes is None else [name for name in private if name in example.indexes]
+        told = f"  (may quote what is private: {', '.join(quoted)})" if quoted else ""
+        click.echo(sanitize(f"{number}. {example.question}{told}"))
 
 
 @examples.command()
@@ -70,18 +78,28 @@ def show(number: int) -> None:
 @click.option(
     "--plan", "plan_file", type=click.File(encoding="utf-8"), required=True, help="Its plan; - for standard input."
 )
-def add(question: str, plan_file: TextIO) -> None:
+@click.option(
+    "--quotes",
+    metavar="NAMES",
+    shell_complete=index_lists,
+    help='The indexes whose words the question or the plan may hold, with commas between them; "" for none. '
+    "Default: those that your questions read. Where one is private, the example is used only for questions that read "
+    "it, and so never goes to another machine.",
+)
+def add(question: str, plan_file: TextIO, quotes: str | None) -> None:
     """Add an example; its plan, in compact notation, must be one that the program would run.
 
     An example with the same question is replaced.
 
     Example: atomr examples add --question "Who wrote Hamlet?" --plan plan.txt
     """
+    settings = load_settings()
+    indexes = read_indexes(settings, settings.sources) if quotes is None else _built(index_names(quotes))
     try:
         plan = plan_file.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{plan_file.name} is not UTF-8 text: {error}") from error
-    example = check_example(question, plan)
+    example = check_example(question, plan, indexes)
     path, _ = _read()
     keep_example(path, example)
     click.echo(f"Added to {path}.", err=True)
@@ -98,6 +116,18 @@ def remove(number: int) -> None:
     gone = _numbered(found, number)
     drop_example(path, gone.question)
     click.echo(sanitize(f"Removed: {gone.question}"), err=True)
+
+
+def _built(names: list[str]) -> list[str]:
+    """The names, if each is that of an index.
+
+    Raises:
+        InputError: one is not.
+    """
+    for name in names:
+        if name != STARTER and not any(index_path(kind, name).exists() for kind in KINDS):
+            raise InputError(f"there is no index {name!r}", hint="See `atomr indexes list`.")
+    return names
 
 
 def _numbered(found: list[Example], number: int) -> Example:

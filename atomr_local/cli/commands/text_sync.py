@@ -92,7 +92,7 @@ def _follow(name: str, once: Callable[[], SyncReport]) -> None:
                 continue
             told = ""
             if not report.quiet:
-                report_sync(report, errors=False)
+                report_sync(report, only_news=True)
 
 
 def _watcher() -> Callable[[list[Path], Cancellation], Iterator[object]]:

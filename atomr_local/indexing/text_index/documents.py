@@ -58,7 +58,9 @@ class SyncReport:
 
     Attributes:
         moved: (from, to) of files with the same content under another path.
-        unread: (path, reason) of files that could not be read.
+        lost: files that are in the index no more because they, or a folder above them, cannot be read any more.
+        unread: (path, reason) of all files and folders that could not be read.
+        newly_unread: those of them that did not stand there with this reason before.
     """
 
     manifest: store.Manifest
@@ -66,12 +68,14 @@ class SyncReport:
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
+    lost: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
+    newly_unread: tuple[tuple[str, str], ...] = ()
 
     @property
     def quiet(self) -> bool:
         """Whether nothing changed."""
-        return not (self.added or self.changed or self.removed or self.moved)
+        return not (self.added or self.changed or self.removed or self.moved or self.lost or self.newly_unread)
 
 
 def build_documents_index(
@@ -244,7 +248,21 @@ def _compared(manifest: store.Manifest, before: list[ListedDocument], after: lis
         for path, document in new.items()
         if path in old and (old[path].digest, old[path].problem) != (document.digest, document.problem)
     ]
-    return SyncReport(manifest, tuple(added), tuple(changed), tuple(gone), tuple(moved), _unread(after))
+    unread = _unread(after)
+    closed = tuple(path for path, _ in unread if path.endswith("/"))
+    return SyncReport(
+        manifest,
+        added=tuple(path for path in added if not new[path].problem),
+        changed=tuple(path for path in changed if not new[path].problem),
+        removed=tuple(path for path in gone if not path.startswith(closed) and not path.endswith("/")),
+        moved=tuple(moved),
+        lost=(
+            *(path for path in changed if new[path].problem and not old[path].problem),
+            *(path for path in gone if path.startswith(closed) and not old[path].problem),
+        ),
+        unread=unread,
+        newly_unread=tuple(one for one in unread if one not in set(_unread(before))),
+    )
 
 
 def _unread(documents: Sequence[ListedDocument]) -> tuple[tuple[str, str], ...]:

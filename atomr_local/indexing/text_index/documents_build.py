@@ -34,6 +34,7 @@ from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 _VERSION = 5
 # Letters before the first heading that names the document; one further down names a part of it.
 _TITLE_WITHIN = 2_000
+_REASONS_TOLD = 3
 _MOST_NOTES = 20
 _REUSED = 20_000  # passages whose vectors are looked up again for one file
 # Nanoseconds within which a system may give two changes of a file one time.
@@ -283,12 +284,14 @@ class DocumentsBuild(TextBuild):
     def _nothing(self, listed: list[ListedDocument]) -> InputError:
         (self.ledger.directory / LEDGER).unlink(missing_ok=True)
         roots = ", ".join(str(folder.root) for folder in self.folders)
-        why = f": {listed[0].path}: {listed[0].problem}" if listed else ""
-        many = f"none of the {len(listed)} files can be read{why}" if listed else "there are no files"
-        return InputError(
-            f"no documents in {roots}: {many}",
-            hint="Nothing was changed. Hidden files are left out unless --hidden is given.",
-        )
+        if not listed:
+            return InputError(
+                f"no documents in {roots}: there are no files",
+                hint="Nothing was changed. Hidden files are left out unless the index is built with --hidden.",
+            )
+        why = "; ".join(f"{document.path}: {document.problem}" for document in listed[:_REASONS_TOLD])
+        more = f"; and {len(listed) - _REASONS_TOLD} more" if len(listed) > _REASONS_TOLD else ""
+        return InputError(f"no documents in {roots}: nothing can be read: {why}{more}", hint="Nothing was changed.")
 
 
 def article_of(identifier: str, path: str, document: dict[str, Any]) -> Article:

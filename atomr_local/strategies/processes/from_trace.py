@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.store import KINDS, index_names
 from atomr_local.reasoning.asking.pairs import BAR, halves
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.privacy import indexes_of
 from atomr_local.strategies.processes.process import FINISH, TOOLS, Process, checked
 from atomr_local.strategies.shared.human_tools import NONE, NOT_ON_PAGE
 
@@ -39,9 +39,8 @@ def process_of(trace: Trace) -> Process:
     if steps[-1]["action"] != FINISH:
         ending = f"{answer}{BAR}{NONE}" if trace.strategy == "humaniq" else answer
         steps.append({"thought": _NO_THOUGHT, "action": FINISH, "input": ending})
-    read = [name for kind in KINDS for name in index_names(str(trace.settings.get(f"{kind}_index") or ""))]
     process = checked({"method": trace.strategy, "question": trace.question, "steps": steps, "answer": answer})
-    return process.quoting(read)
+    return process.quoting(indexes_of(trace.settings))
 
 
 def _steps(trace: Trace, known: tuple[str, ...]) -> Iterator[dict[str, str]]:

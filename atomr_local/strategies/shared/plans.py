@@ -7,17 +7,21 @@ from atomr_local.language.definitions import defined_topic
 from atomr_local.planning.planner import PlanningResult
 from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.reasoning.asking.asking import shown_prompt
-from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged
+from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.answer_types import AnswerType, Expects
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Node, Tree
+
+_WITHHELD = "The plan that you kept for this question is not used: it may quote a private index that is not asked"
 
 
 def ask_planner(question: str, tools: Toolbox) -> PlanningResult:
     """Have the question decomposed, and emit what the planner writes."""
     recorder = tools.recorder
     recorder.emit(StageChanged(stage="planning"))
+    if tools.planner.examples.withholds(question):
+        recorder.emit(WarningRaised(message=_WITHHELD))
 
     def on_call(prompt: Prompt, completion: Generation) -> None:
         tools.asking.count_call()

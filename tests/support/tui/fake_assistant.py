@@ -112,6 +112,7 @@ class FakeAssistant:
         self.hold = hold
         self.failure = failure
         self.settings = Settings()
+        self.trace_settings: dict[str, Any] = {}
         self.questions: list[str] = []
         self.extras: list[dict[str, Any]] = []
         self.changes: list[dict[str, Any]] = []
@@ -133,7 +134,8 @@ class FakeAssistant:
         self.questions.append(question)
         self.extras.append(extras)
         self.cancelled.clear()
-        trace = Trace(question=question, strategy="atomr", settings={}, id=f"trace{len(self.questions)}")
+        given = dict(self.trace_settings)
+        trace = Trace(question=question, strategy="atomr", settings=given, id=f"trace{len(self.questions)}")
         for index, event in enumerate(self.events):
             if index == self.hold:
                 while not (self.released.wait(0.01) or self.cancelled.is_set()):

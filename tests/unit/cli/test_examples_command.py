@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from atomr_local import paths
 from atomr_local.cli.commands.examples import examples
 from atomr_local.errors import InputError
+from atomr_local.indexing.store import index_path
 
 QUESTION = "What is the capital of Peru?"
 PLAN = '1. What is Peru? = Search("Peru", "country")\n2. What is the capital of [1]? = Relate([1], "capital")\n'
@@ -28,10 +29,34 @@ def test_add_list_show_remove() -> None:
     assert "No examples" in run("list")
     add()
     assert run("list").startswith(f"1. {QUESTION}")
-    assert json.loads(run("list", "--json")) == [{"number": 1, "question": QUESTION, "plan": PLAN.strip()}]
+    (listed,) = json.loads(run("list", "--json"))
+    assert listed == {"number": 1, "question": QUESTION, "plan": PLAN.strip(), "indexes": ["starter"]}
     assert 'Search("Peru", "country")' in run("show", "1")
     run("remove", "1")
     assert "No examples" in run("list")
+
+
+def test_an_example_is_marked_with_the_indexes_that_it_may_quote(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("notes", "wiki"):
+        index_path("text", name).mkdir(parents=True)
+    monkeypatch.setenv("ATOMR_PRIVACY__INDEXES", "notes")
+    run("add", "--question", QUESTION, "--plan", "-", "--quotes", "wiki, notes", given=PLAN)
+    add("What is the capital of Chile?")
+    run("add", "--question", "What is the capital of Cuba?", "--plan", "-", "--quotes", "", given=PLAN)
+    assert [one["indexes"] for one in json.loads(run("list", "--json"))] == [["notes", "wiki"], ["starter"], []]
+    assert [line.partition("?")[2] for line in run("list").splitlines()] == [
+        "  (may quote what is private: notes)", "", ""
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="no index 'note'"):
+        run("add", "--question", QUESTION, "--plan", "-", "--quotes", "note", given=PLAN)
+
+
+def test_an_example_of_an_earlier_version_may_quote_all_that_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_PRIVACY__INDEXES", "notes,diary")
+    path: Path = paths.examples_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"question": QUESTION, "plan": PLAN}), encoding="utf-8")
+    assert run("list").endswith("(may quote what is private: notes, diary)\n")
 
 
 def test_the_same_question_is_replaced() -> None:

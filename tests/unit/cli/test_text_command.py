@@ -169,7 +169,7 @@ def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path
     titles.write_text("\ufefflake como\n\nAtlantis \x1b[2J\n", encoding="utf-8")
     assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(titles), "--format", "jsonl") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("mine: 1 passages of 1 articles, ")
+    assert out.startswith("mine: 1 passage of 1 article, ")
     assert "1 title was not found: Atlantis" in err
 
     assert atomr("text", "build", str(corpus), "--name", "mine", "--add") == 0
@@ -180,7 +180,7 @@ def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path
 
     assert atomr("text", "remove", "Radium", "Nobody", "--name", "mine") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("mine: 1 passages of 1 articles, ")
+    assert out.startswith("mine: 1 passage of 1 article, ")
     assert err == "1 title was not found: Nobody\n"
     assert atomr("text", "remove", "--titles", str(titles), "--name", "mine") == 1
     assert "nothing would be left" in error_of(capsys)[0]

@@ -69,11 +69,61 @@ def test_a_sync_tells_what_changed(folder: Path, capsys: Capture) -> None:
     assert atomr("text", "sync", "notes") == 0
     out, err = capsys.readouterr()
     assert out.startswith("notes: 3 passages of 3 documents, ")
-    assert "2 added: data.bin, new.txt\n" in out
+    assert "1 added: new.txt\n" in out
     assert "1 changed: bees.txt\n" in out
     assert "1 moved: lakes.txt → waters.txt\n" in out
     assert "1 file could not be read:\n  data.bin: it is neither text nor" in err
     assert "\x1b" not in out + err
+
+
+def test_what_can_no_longer_be_read_is_told_as_lost_and_a_broken_file_as_unreadable_only(
+    folder: Path, capsys: Capture
+) -> None:
+    build(folder)
+    (folder / "broken.txt").write_bytes(b"\x00\x01" * 9)
+    (folder / "bees.txt").write_bytes(b"\x00\x02" * 9)
+    assert atomr("text", "sync", "notes") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("notes: 1 passage of 1 document, ")
+    assert out.splitlines()[1:] == ["  1 no longer readable, so left out: bees.txt"]
+    assert "2 files could not be read:\n  bees.txt: it is neither" in err
+    (folder / "broken.txt").unlink()
+    assert atomr("text", "sync", "notes") == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:] == ["  1 removed: broken.txt"]
+    (folder / "bees.txt").write_text("Bees make wax.")
+    assert atomr("text", "sync", "notes") == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:] == ["  1 changed: bees.txt"]
+    assert "could not be read" not in err
+
+
+def test_watching_tells_a_file_that_cannot_be_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    build(folder)
+
+    def breaks() -> None:
+        (folder / "broken.txt").write_bytes(b"\x00\x01" * 9)
+
+    def changes() -> None:
+        (folder / "bees.txt").write_text("Bees make wax.")
+
+    following(monkeypatch, [breaks, changes, lambda: None])
+    out, err = capsys.readouterr()
+    assert err.count("broken.txt: it is neither") == 1
+    assert out.count("1 changed: bees.txt") == 1
+
+
+def test_a_folder_where_nothing_can_be_read_any_more_keeps_its_index(folder: Path, capsys: Capture) -> None:
+    build(folder)
+    for path in folder.iterdir():
+        path.write_bytes(b"\x00\x01" * 9)
+    assert atomr("text", "sync", "notes") == 1
+    err = capsys.readouterr().err
+    assert "nothing can be read: bees.txt: it is neither" in err and "; lakes.txt: it is neither" in err
+    assert "Nothing was changed." in err and "--hidden" not in err
+    assert paths() == ["bees.txt", "lakes.txt"]
 
 
 def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -16,6 +16,7 @@ from atomr_local.planning.examples import (
     ExampleLibrary,
     check_example,
     example_line,
+    keep_example,
     read_examples,
     shape_terms,
 )
@@ -148,6 +149,47 @@ def test_bad_lines_are_named_and_the_others_read(tmp_path: Path) -> None:
     found, problems = read_examples(path)
     assert [e.question for e in found] == ["What is the capital of Peru?"]
     assert [problem.split(":")[0].rsplit(" ", 1)[1] for problem in problems] == ["2", "3", "4", "5"]
+
+
+def test_examples_that_may_quote_a_withheld_index_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    made = {
+        name: check_example(f"What is the capital of {name}?", LOOK_UP.format(name), indexes)
+        for name, indexes in {"Atlantis": ["wiki"], "Avalon": ["notes", "wiki"], "Camelot": None}.items()
+    }
+    for one in made.values():
+        keep_example(path, one)
+    assert read_examples(path)[0] == list(made.values())
+
+    def kept(*withheld: str) -> set[str]:
+        library = ExampleLibrary.load(path, withheld)
+        used = {name for name, one in made.items() if library.kept(one.question) == one}
+        assert {name for name, one in made.items() if not library.withholds(one.question)} == used
+        assert len(library) == len(ExampleLibrary.shipped()) + len(used)
+        return used
+
+    assert kept() == {"Atlantis", "Avalon", "Camelot"}
+    assert kept("diary") == {"Atlantis", "Avalon"}  # of the third nobody knows what it quotes
+    assert kept("notes", "diary") == {"Atlantis"}
+
+
+def test_a_shipped_example_stands_where_the_users_is_withheld(tmp_path: Path) -> None:
+    shipped = ExampleLibrary.shipped().select("Who?", 1)[0]
+    path = tmp_path / "examples.jsonl"
+    keep_example(path, check_example(shipped.question, LOOK_UP.format("Mine"), ["notes"]))
+    library = ExampleLibrary.load(path, {"notes"})
+    assert shipped in library.select(shipped.question, len(library))
+    assert library.kept(shipped.question) is None
+
+
+@pytest.mark.parametrize("indexes", ["notes", [1], {"notes": 1}, ["a"] * 101])
+def test_indexes_of_an_example_that_are_no_names_are_refused(tmp_path: Path, indexes: object) -> None:
+    path = tmp_path / "examples.jsonl"
+    one = example("What is the capital of {}?", LOOK_UP, "Peru")
+    path.write_text(json.dumps({"question": one.question, "plan": one.plan, "indexes": indexes}))
+    found, problems = read_examples(path)
+    assert found == []
+    assert "its indexes are not a list of at most 100 names" in problems[0]
 
 
 def test_no_file_is_no_example(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -72,8 +72,14 @@ class PlanEditor(Screen["Tree | None"]):
                 tooltip="Keep the plan: it is used when this question comes again", id="plan.keep"),
     ]  # fmt: skip
 
-    def __init__(self, question: str, tree: Tree, limits: LimitSettings) -> None:
+    def __init__(self, question: str, tree: Tree, limits: LimitSettings, indexes: Collection[str] = ()) -> None:
+        """Make the screen.
+
+        Args:
+            indexes: those that the question and its plan may quote.
+        """
         super().__init__()
+        self._indexes = indexes
         self._question = question
         self._limits = limits
         self._first = sanitize(_plan_text(tree, question))
@@ -114,7 +120,8 @@ class PlanEditor(Screen["Tree | None"]):
         if self._checked.tree is None:
             return
         try:
-            example = check_example(self._question, _plan_text(self._checked.tree, self._question))
+            plan = _plan_text(self._checked.tree, self._question)
+            example = check_example(self._question, plan, self._indexes)
             keep_example(paths.examples_file(), example)
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))

@@ -74,12 +74,16 @@ class QuestionWindows:
     # Correcting
 
     def edit_plan(self) -> None:
+        from atomr_local.sources.privacy import indexes_of
         from atomr_local.tui.screens.ask.plan_editor import PlanEditor
 
         state = self._screen.state
         assert state.tree is not None
         limits = self._screen.assistant.settings.limits
-        editor = PlanEditor(state.understood_as or state.question, state.tree, limits)
+        # A follow-up question may name what an earlier one found.
+        traces = [state.trace, *(turn.trace for turn in self._screen.conversation.turns)]
+        quoted = {name for trace in traces if trace is not None for name in indexes_of(trace.settings)}
+        editor = PlanEditor(state.understood_as or state.question, state.tree, limits, quoted)
         self._screen.app.push_screen(editor, lambda tree: None if tree is None else self._correct(tree))
 
     def edit_step(self) -> None:

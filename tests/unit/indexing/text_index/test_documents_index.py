@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.edited_folder import SENTENCE, EditedFolder, index_content
+from support.edited_folder import SENTENCE, EditedFolder, index_content, permissions_hold
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
@@ -203,13 +203,30 @@ def test_a_text_that_is_the_same_is_not_embedded_again(folder: Path) -> None:
 
 
 def test_a_file_whose_permission_is_taken_goes_and_comes_back(folder: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
+    if not permissions_hold(folder):
+        pytest.skip("this user may read everything")
     build(folder)
     (folder / "bees.md").chmod(0)
-    assert sync().unread == (("bees.md", "it cannot be opened: permission denied"),)
+    report = sync()
+    assert report.unread == report.newly_unread == (("bees.md", "it cannot be opened: permission denied"),)
+    assert (report.lost, report.changed) == (("bees.md",), ())
+    assert sync().quiet
     (folder / "bees.md").chmod(0o600)
     assert sync().changed == ("bees.md",)
+
+
+def test_a_folder_whose_permission_is_taken_goes_and_comes_back(folder: Path) -> None:
+    if not permissions_hold(folder):
+        pytest.skip("this user may read everything")
+    build(folder)
+    (folder / "sub").chmod(0)
+    report = sync()
+    assert report.newly_unread == (("sub/", "the folder cannot be read: permission denied"),)
+    assert report.lost == ("sub/long.txt",)
+    assert not (report.added or report.removed or report.changed)
+    (folder / "sub").chmod(0o700)
+    report = sync()
+    assert (report.added, report.removed, report.lost) == (("sub/long.txt",), (), ())
 
 
 def test_an_index_of_a_folder_is_not_changed_by_hand(folder: Path) -> None:
