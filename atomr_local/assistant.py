@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, aclosing, closing, suppress
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from atomr_local.answer import Answer
@@ -45,6 +45,7 @@ from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.plans import make_plan
 from atomr_local.strategies.understanding import understand
+from atomr_local.system.loop_queue import LoopQueue
 from atomr_local.system.memory import trim_memory
 from atomr_local.tree.nodes import Tree
 
@@ -319,33 +320,40 @@ class Assistant:
             cancellation: cancels the question when it is thrown; `Finished` then still comes.
         """
         cancellation = cancellation or Cancellation()
-        events = self._events(self._asked(question, **options), cancellation, waits=True)
-        loop = asyncio.get_running_loop()
-        found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
+        found: LoopQueue[Event | BaseException | None] = LoopQueue(asyncio.get_running_loop())
 
-        def tell(item: Event | BaseException | None) -> None:
-            with suppress(RuntimeError):  # the loop has been closed: nobody listens
-                loop.call_soon_threadsafe(found.put_nowait, item)
+        def hand(event: Event) -> None:
+            if isinstance(event, Finished):
+                self.last_trace = event.trace
+            found.put(event)
 
         def work() -> None:
             try:
-                for event in events:
-                    tell(event)
+                asked = self._asked(question, **options)
+                with self._inside(cancellation, waits=True):
+                    self._answer(asked, cancellation, logged(hand))
             except BaseException as error:
-                tell(error)
+                found.put(error)
             else:
-                tell(None)
+                found.put(None)
 
-        worker = threading.Thread(target=work, name="atomr-stream", daemon=True)
+        worker = threading.Thread(target=work, name="atomr-question", daemon=True)
         worker.start()
+        over = False
         try:
-            while (item := await found.get()) is not None:
+            while not over:
+                item = await found.get()
+                over = not isinstance(item, Event)
                 if isinstance(item, BaseException):
                     raise item
-                yield item
+                if item is not None:
+                    yield item
         finally:
             cancellation.cancel()
-            await asyncio.shield(asyncio.to_thread(worker.join))
+            if over:
+                worker.join()  # to say so was the last that it did
+            else:
+                await asyncio.shield(asyncio.to_thread(worker.join))
 
     async def aanswer(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
         """As :meth:`answer`, for asyncio. Cancelling its task cancels the question."""
@@ -364,6 +372,28 @@ class Assistant:
             daemon=True,
         )
         # Entered here and not before: an iterator that is never begun must not block the next question.
+        with self._inside(cancellation, waits=waits):
+            worker.start()
+            try:
+                while True:
+                    event = events.get()
+                    if isinstance(event, Finished):
+                        self.last_trace = event.trace
+                        yield event
+                        return
+                    yield event
+            finally:
+                cancellation.cancel()
+                worker.join()
+
+    @contextmanager
+    def _inside(self, cancellation: Cancellation, *, waits: bool) -> Iterator[None]:
+        """One of the questions that are being answered; throws the cancellation when it has ended.
+
+        Raises:
+            InputError: another one is being answered, and it does not wait.
+            Cancelled: the cancellation was thrown while it waited.
+        """
         self._running.add(cancellation)
         try:
             if waits:
@@ -371,24 +401,14 @@ class Assistant:
             else:
                 self._gate.enter_now()
                 self._cancellation = cancellation
-        except BaseException:
-            self._running.discard(cancellation)
-            raise
-        worker.start()
-        try:
-            while True:
-                event = events.get()
-                if isinstance(event, Finished):
-                    self.last_trace = event.trace
-                    yield event
-                    return
-                yield event
+            try:
+                yield
+            finally:
+                cancellation.cancel()
+                trim_memory()
+                self._gate.leave()
         finally:
-            cancellation.cancel()
-            worker.join()
-            trim_memory()
             self._running.discard(cancellation)
-            self._gate.leave()
 
     def _answer(self, asked: Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web

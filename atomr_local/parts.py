@@ -112,6 +112,8 @@ class Parts:
             AtomrError: a part cannot be loaded.
             Cancelled: nobody waits any longer. Loading continues, and the next question finds the parts.
         """
+        if self._is_loaded(local, alone, model):
+            return
         if cancellation is None:
             self._load(local, stage, alone, model)
             return
@@ -136,6 +138,16 @@ class Parts:
         over.wait()
         cancellation.check()
         loaded.result()
+
+    def _is_loaded(self, local: Sequence[str], alone: Callable[[], bool], model: bool) -> bool:
+        """Whether there is nothing to load, as with nearly every question but the first; False too if that is not known
+        at once."""
+        if (model and not self._has_model) or not self._opening.acquire(blocking=False):
+            return False
+        try:
+            return all(name in self.sources for name in local) and not (alone() and self._indexes.changed())
+        finally:
+            self._opening.release()
 
     def _load(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool], model: bool) -> None:
         """The model on another thread, the sources on this one: who needs no model does not wait for it."""

@@ -100,6 +100,8 @@ class QuestionGate:
             self._changed.notify_all()
 
     def _tell(self) -> None:
+        if not self._waiting:  # it has gone in; one that comes from now on looks before it waits
+            return
         # Not on the thread that cancels, which may hold the lock: a handler of Ctrl-C interrupts any line.
         threading.Thread(target=self._notify, name="atomr-gate", daemon=True).start()
 

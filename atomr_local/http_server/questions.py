@@ -66,7 +66,8 @@ class Questions:
             Refused: the queue is full, or the server stops.
         """
         settings = self._assistant.settings
-        await asyncio.to_thread(self._check, question, options)
+        if self.desk.full or not self._options.local:  # else the question itself is checked as soon
+            await asyncio.to_thread(self._check, question, options)
         keep = keep and self._options.keep and settings.history.keep
         ticket = self.desk.take()
         try:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from starlette.responses import Response
@@ -28,12 +29,12 @@ from atomr_local.errors import (
     SourceError,
     WebDisabledError,
 )
-from atomr_local.history.trace_encoding import finite
 from atomr_local.sanitize import sanitize, sanitize_all
-from atomr_local.serving.machine_paths import without_paths, without_paths_in
+from atomr_local.serving.machine_paths import SAID_FIELDS, without_paths
 from atomr_local.serving.refused import Refused
 
 _LONGEST_MESSAGE = 600
+_MOST_WAITING = 1 << 16  # bytes
 # The first that an error is an instance of.
 _STATUSES: tuple[tuple[type[AtomrError], int], ...] = (
     (WebDisabledError, 403),
@@ -78,7 +79,26 @@ def json_text(data: Any) -> str:
 
     What the program says in it names no folder of this machine.
     """
-    return json.dumps(without_paths_in(finite(sanitize_all(data))), separators=(",", ":"), default=str, allow_nan=False)
+    return json.dumps(_sendable(data, said=False), separators=(",", ":"), default=str, allow_nan=False)
+
+
+def _sendable(data: Any, *, said: bool) -> Any:
+    """The data as it may be sent. `said`: whether it is what the program itself says."""
+    if isinstance(data, str):
+        text = sanitize(data)
+        return without_paths(text) if said else text
+    if data is None or isinstance(data, int):
+        return data
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, Mapping):
+        return {
+            sanitize(key) if isinstance(key, str) else key: _sendable(item, said=said or key in SAID_FIELDS)
+            for key, item in data.items()
+        }
+    if isinstance(data, list | tuple):
+        return [_sendable(item, said=said) for item in data]
+    return sanitize_all(data)
 
 
 class JsonReply(Response):
@@ -116,7 +136,10 @@ def sent_event(data: Any, *, name: str = "") -> bytes:
 
 
 class EventStream:
-    """Server-sent events as they come, with a comment where nothing comes for a while. An ASGI application."""
+    """Server-sent events as they come, with a comment where nothing comes for a while. An ASGI application.
+
+    What is there at once is sent at once: each piece that is sent costs a pass through all layers of the server.
+    """
 
     def __init__(
         self, chunks: AsyncGenerator[bytes, None], *, ping_seconds: float, headers: Mapping[str, str] | None = None
@@ -127,26 +150,32 @@ class EventStream:
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.Lock()
-        silent = True
+        waiting = bytearray()
+        filled, taken = asyncio.Event(), asyncio.Event()
 
-        async def put(chunk: bytes, *, more: bool = True) -> None:
-            async with sending:
-                await send({"type": "http.response.body", "body": chunk, "more_body": more})
+        async def put() -> None:
+            ended = False
+            while not ended:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._ping_seconds):
+                        await filled.wait()
+                filled.clear()
+                taken.set()
+                ended = over
+                piece = bytes(waiting) or (b"" if ended else b": \n\n")
+                waiting.clear()
+                # Where it cannot be sent, nobody listens any more.
+                await send({"type": "http.response.body", "body": piece, "more_body": not ended})
 
-        async def ping() -> None:
-            nonlocal silent
-            while True:
-                silent = True
-                await asyncio.sleep(self._ping_seconds)
-                if silent:
-                    await put(b": \n\n")
-
+        over = False
         async with aclosing(self._chunks) as chunks, asyncio.TaskGroup() as group:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-            pinging = group.create_task(ping())  # where it cannot be sent, nobody listens any more
+            group.create_task(put())
             async for chunk in chunks:
-                silent = False
-                await put(chunk)
-            pinging.cancel()
-        await put(b"", more=False)
+                waiting += chunk
+                filled.set()
+                while len(waiting) > _MOST_WAITING:
+                    taken.clear()
+                    await taken.wait()
+            over = True
+            filled.set()

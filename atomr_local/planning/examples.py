@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -126,6 +126,7 @@ def _kept(path: Path) -> KeptLines[Example]:
     return KeptLines(path, read_example, _FILE_BYTES)
 
 
+@lru_cache(1024)  # the user's file is read for each question
 def read_example(line: str) -> Example:
     """The example on a line of the user's file.
 
@@ -186,9 +187,6 @@ class ExampleLibrary:
         self._examples = tuple(examples)
         self._withheld = {question_key(example.question) for example in withheld}
         self._own = {question_key(example.question): example for example in own}
-        frequency = Counter(term for example in self._examples for term in example.terms)
-        total = len(self._examples)
-        self._weights = {term: math.log(1 + total / count) for term, count in frequency.items()}
         self._menus: dict[tuple[int, int, int], tuple[Example, ...]] = {}
 
     @classmethod
@@ -217,6 +215,10 @@ class ExampleLibrary:
         """Whether the user has kept a plan for this very question that may not be used now."""
         return question_key(question) in self._withheld
 
+    @cached_property
+    def shapes(self) -> Shapes:
+        return _shapes(self._examples)
+
     def kept(self, question: str) -> Example | None:
         """The user's own example for this very question, in these or nearly these words."""
         return self._own.get(question_key(question))
@@ -239,8 +241,7 @@ class ExampleLibrary:
                 does not fit is skipped for the next best.
             measure: returns the size of an example, by default in characters; called for candidates only.
         """
-        asked = self._vector(shape_terms(question))
-        quality = [math.exp(_SHARPNESS * _dot(asked, vector)) for vector, _ in self._vectors]
+        quality = [math.exp(_SHARPNESS * value) for value in self.shapes.relevance(question)]
         left = budget
 
         def take(index: int) -> bool:
@@ -253,7 +254,7 @@ class ExampleLibrary:
             left -= cost
             return True
 
-        chosen = self._greedy(quality, count, take)
+        chosen = self.shapes.greedy(quality, count, take)
         return tuple(self._examples[i] for i in sorted(chosen, key=lambda i: (quality[i], -i)))
 
     def menu(
@@ -266,18 +267,35 @@ class ExampleLibrary:
         """
         if not self._examples:
             return ()
-        asked = self._vector(shape_terms(question))
-        kind = max(self._kinds, key=lambda i: (_dot(asked, self._vectors[i][0]), -i))
+        relevance = self.shapes.relevance(question)
+        kind = max(self.shapes.kinds, key=lambda i: (relevance[i], -i))
         if (kind, count, budget) not in self._menus:
             chosen = self.select(self._examples[kind].question, count, budget=budget, measure=measure)
             self._menus[kind, count, budget] = chosen
         return self._menus[kind, count, budget]
 
-    @cached_property
-    def _kinds(self) -> list[int]:
-        return self._greedy([1.0] * len(self._examples), _KINDS)
 
-    def _greedy(
+class Shapes:
+    """What follows from the examples alone: how similar they are to a question and to each other."""
+
+    def __init__(self, examples: tuple[Example, ...]) -> None:
+        frequency = Counter(term for example in examples for term in example.terms)
+        total = len(examples)
+        self._weights = {term: math.log(1 + total / count) for term, count in frequency.items()}
+        # Question shape and operator sequence of each example.
+        self._vectors = tuple((self._vector(example.terms), _unit(example.operators)) for example in examples)
+
+    def relevance(self, question: str) -> list[float]:
+        """The similarity of the question's shape to that of each example."""
+        asked = self._vector(shape_terms(question))
+        return [_dot(asked, vector) for vector, _ in self._vectors]
+
+    @cached_property
+    def kinds(self) -> list[int]:
+        """The most diverse examples, by index."""
+        return self.greedy([1.0] * len(self._vectors), _KINDS)
+
+    def greedy(
         self, quality: Sequence[float], count: int, take: Callable[[int], bool] = lambda _index: True
     ) -> list[int]:
         """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j].
@@ -286,19 +304,20 @@ class ExampleLibrary:
             take: called with the best index of each step; returns False to skip it.
         """
         squares = [value * value for value in quality]
-        return greedy(squares, lambda i, j: quality[i] * self._similarity(i, j) * quality[j], count, take)
+        return greedy(squares, lambda i, j: quality[i] * self.similarity(i, j) * quality[j], count, take)
 
-    def _similarity(self, one: int, other: int) -> float:
+    def similarity(self, one: int, other: int) -> float:
+        """Of two examples, by index; 1 for the same."""
         (shape, operators), (other_shape, other_operators) = self._vectors[one], self._vectors[other]
         return _SHAPE_SHARE * _dot(shape, other_shape) + (1 - _SHAPE_SHARE) * _dot(operators, other_operators)
 
-    @cached_property
-    def _vectors(self) -> tuple[tuple[_Vector, _Vector], ...]:
-        """Question shape and operator sequence of each example."""
-        return tuple((self._vector(example.terms), _unit(example.operators)) for example in self._examples)
-
     def _vector(self, terms: Counter[str]) -> _Vector:
         return _unit({term: count * self._weights[term] for term, count in terms.items() if term in self._weights})
+
+
+@lru_cache(4)  # a library is made for each question, nearly always of the same examples
+def _shapes(examples: tuple[Example, ...]) -> Shapes:
+    return Shapes(examples)
 
 
 def _unit(weights: Mapping[str, float]) -> _Vector:
@@ -313,6 +332,7 @@ def _dot(a: _Vector, b: _Vector) -> float:
     return sum(weight * b[term] for term, weight in a.items() if term in b)
 
 
-def _shipped() -> list[Example]:
+@lru_cache(1)
+def _shipped() -> tuple[Example, ...]:
     text = files("atomr_local.planning").joinpath("examples.jsonl").read_text(encoding="utf-8")
-    return [Example(**json.loads(line)) for line in text.splitlines() if line.strip()]
+    return tuple(Example(**json.loads(line)) for line in text.splitlines() if line.strip())

@@ -46,6 +46,11 @@ class Desk:
         return self._inside
 
     @property
+    def full(self) -> bool:
+        """Whether who comes now has to wait."""
+        return self._inside >= self._places
+
+    @property
     def waiting(self) -> int:
         """How many wait for their turn."""
         return len(self._waiting)
@@ -59,7 +64,7 @@ class Desk:
         if self._closed:
             raise stopping()
         ticket = Ticket(self, client.get())
-        if self._inside < self._places:
+        if not self.full:
             self._admit(ticket)
         else:
             self._check_room(ticket)

@@ -16,7 +16,7 @@ _NAME = r"[^\s/'\"`<>|:;,()\[\]{}]+"
 _BEGIN = r"(?:\bfile://|(?<![\w/:.~]))"
 _PATH = re.compile(rf"{_BEGIN}/({_NAME})((?:/+{_NAME})*)/*")
 # Fields of events, traces and errors that hold what the program says. All others hold what it found.
-_SAID = frozenset({"warnings", "error", "message", "hint"})
+SAID_FIELDS = frozenset({"warnings", "error", "message", "hint"})
 
 
 def without_paths(text: str) -> str:
@@ -35,7 +35,7 @@ def without_paths(text: str) -> str:
 def without_paths_in(data: Any) -> Any:
     """An event, a trace or an error as JSON, with :func:`without_paths` for what the program itself says in it."""
     if isinstance(data, dict):
-        return {key: _all_without(item) if key in _SAID else without_paths_in(item) for key, item in data.items()}
+        return {key: _all_without(item) if key in SAID_FIELDS else without_paths_in(item) for key, item in data.items()}
     if isinstance(data, list | tuple):
         return [without_paths_in(item) for item in data]
     return data

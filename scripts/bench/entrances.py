@@ -8,8 +8,9 @@ starter, the same question each time. The library runs in this process, each ser
 its own. In each round every entrance is asked once, in turn, so that whatever else the machine does meets all of them.
 
 First sign: until a client has the first thing that tells it of the question's progress: an event of a stage, a plan or
-a step, which MCP gives as progress and a chat completion as reasoning. Answer: until it has the whole answer. Prints
-JSON: medians in milliseconds, and the median of the differences to the library in the same round.
+a step, which MCP gives as progress and a chat completion as reasoning. Answer: until it has the whole answer.
+Processor: what the client and the server together used of it meanwhile; other work on the machine changes it less.
+Prints JSON: medians in milliseconds, and the median of the differences to the library in the same round.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,14 +49,23 @@ _PROGRESS = re.compile(r"event: (?:stage_changed|plan_ready|node_started|node_fi
 _QUESTION = "Who was the paternal grandfather of Charles Darwin?"
 _CLOCKWORK_STRATEGY = "closed-book"
 _STARTER_STRATEGY = "atomr"
+# The entrances, with the server of each.
+_SERVERS = {
+    "library": "",
+    "http /api/ask": "http",
+    "http /v1/chat/completions": "http",
+    "http /mcp": "http",
+    "mcp stdio": "mcp",
+}
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Seconds until the first sign of a question, and until its answer."""
+    """Seconds until the first sign of a question, and until its answer; of the processor until then."""
 
     first: float
     answer: float
+    processor: float = 0.0
 
 
 Ask = Callable[[], Awaitable[Taken]]
@@ -73,6 +83,7 @@ def assistant_of(seconds: float | None) -> Assistant:
 
 def serve(entrance: str, seconds: float | None) -> None:
     """A server's process."""
+    _process_file(entrance).write_text(str(os.getpid()), encoding="ascii")
     with assistant_of(seconds) as assistant:
         assistant.preload()
         if entrance == "mcp":
@@ -86,6 +97,20 @@ def serve(entrance: str, seconds: float | None) -> None:
         listener = listening_socket("127.0.0.1", 0)
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
         run(assistant, ServeOptions(keep=False), listener, lambda _: None)
+
+
+def _process_file(entrance: str) -> Path:
+    """Holds the number of the server's process."""
+    return Path(os.environ["ATOMR_HOME"]) / f"{entrance}.pid"
+
+
+def _processor_seconds(entrance: str) -> float:
+    """What this process has used of the processor, and the server of the entrance; empty: there is none."""
+    if not entrance:
+        return time.process_time()
+    number = int(_process_file(entrance).read_text(encoding="ascii"))
+    # The clock of another process in Linux, as clock_getcpuclockid(3) gives it; its ended threads count.
+    return time.process_time() + time.clock_gettime((~number << 3) | 2)
 
 
 def _command(entrance: str, seconds: float | None) -> list[str]:
@@ -178,13 +203,8 @@ async def entrances(seconds: float | None) -> AsyncIterator[dict[str, Ask]]:
         parameters = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
         stdio = await opened.enter_async_context(Client(stdio_client(parameters)))
         streamed = await opened.enter_async_context(Client(f"{address}/mcp"))
-        yield {
-            "library": library(assistant),
-            "http /api/ask": native(http),
-            "http /v1/chat/completions": chat(http, strategy),
-            "http /mcp": tool(streamed),
-            "mcp stdio": tool(stdio),
-        }
+        asks = (library(assistant), native(http), chat(http, strategy), tool(streamed), tool(stdio))
+        yield dict(zip(_SERVERS, asks, strict=True))
 
 
 async def measure(seconds: float | None, rounds: int) -> dict[str, Any]:
@@ -192,7 +212,9 @@ async def measure(seconds: float | None, rounds: int) -> dict[str, Any]:
     async with entrances(seconds) as every:
         for turn in range(rounds + 2):
             for name, ask in every.items():
+                used = _processor_seconds(_SERVERS[name])
                 found = await ask()
+                found = replace(found, processor=_processor_seconds(_SERVERS[name]) - used)
                 if turn >= 2:  # the first ones open connections and import what is left
                     taken[name].append(found)
     base = taken["library"]
@@ -206,7 +228,11 @@ async def measure(seconds: float | None, rounds: int) -> dict[str, Any]:
         "rounds": rounds,
         "model": "the starter" if seconds is None else f"clockwork, {seconds:g} s a call",
         "entrances": {
-            name: {"first_sign": told(name, lambda item: item.first), "answer": told(name, lambda item: item.answer)}
+            name: {
+                "first_sign": told(name, lambda item: item.first),
+                "answer": told(name, lambda item: item.answer),
+                "processor": told(name, lambda item: item.processor),
+            }
             for name in taken
         },
     }

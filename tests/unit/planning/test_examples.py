@@ -39,11 +39,11 @@ def test_the_most_relevant_stands_last_and_two_alike_are_not_both_taken() -> Non
 def test_the_greedy_choice_maximises_the_determinant_step_by_step() -> None:
     library = ExampleLibrary.shipped()
     question = "Who is the mother of the director of Jaws?"
-    chosen = library._greedy([1.0 + 0.01 * i for i in range(len(library))], 3)
+    chosen = library.shapes.greedy([1.0 + 0.01 * i for i in range(len(library))], 3)
 
     def determinant(rows: list[int]) -> float:
         matrix = [
-            [(1.0 + 0.01 * i) * (1.0 if i == j else library._similarity(i, j)) * (1.0 + 0.01 * j) for j in rows]
+            [(1.0 + 0.01 * i) * (1.0 if i == j else library.shapes.similarity(i, j)) * (1.0 + 0.01 * j) for j in rows]
             for i in rows
         ]
         total = 1.0
@@ -132,6 +132,23 @@ def test_the_users_examples_join_and_win(tmp_path: Path) -> None:
     assert len(library) == len(shipped) + 1
     assert library.select("What is the capital of Atlantis?", 1) == (mine,)
     assert same in library.select(same.question, len(library))
+
+
+def test_what_changes_in_the_file_holds_from_the_next_question_on(tmp_path: Path) -> None:
+    asked = "What is the capital of Atlantis?"
+    path = tmp_path / "examples.jsonl"
+    before = ExampleLibrary.load(path)
+    first = Example(asked, LOOK_UP.format("Atlantis"))
+    path.write_text(f"{example_line(first)}\n", encoding="utf-8")
+    with_first = ExampleLibrary.load(path)
+    second = Example(asked, LOOK_UP.format("Mars"))
+    path.write_text(f"{example_line(second)}\n", encoding="utf-8")
+    with_second = ExampleLibrary.load(path)
+    path.unlink()
+    assert (before.kept(asked), with_first.kept(asked), with_second.kept(asked)) == (None, first, second)
+    assert with_first.select(asked, 1) == (first,)
+    assert with_second.select(asked, 1) == (second,)
+    assert ExampleLibrary.load(path).select(asked, 3) == before.select(asked, 3)
 
 
 def test_bad_lines_are_named_and_the_others_read(tmp_path: Path) -> None:
