@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BLANK = "urn:atomr:blank:"  # how a node without an IRI is called in an index
 NAMELESS = "something without a name"
+NO_LABEL = " (no label)"
 MINTED_ENTITY = "urn:atomr:entity:"
 MINTED_PROPERTY = "urn:atomr:property:"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -54,10 +55,16 @@ def minted_iri(namespace: str, label: str) -> str:
     return namespace + encoded
 
 
+_BEFORE_LOCAL_NAME = re.compile(r".*[/#:]", re.DOTALL)
+_INSIDE_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+
+
 def local_name(iri: str) -> str:
     """A readable name out of an IRI: "birth place" for http://example.org/birthPlace."""
-    tail = unquote(re.split(r"[/#:]", iri.rstrip("/#:"))[-1])
-    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", tail).split()) or iri
+    tail = _BEFORE_LOCAL_NAME.sub("", iri.rstrip("/#:"))
+    if "%" in tail:
+        tail = unquote(tail)
+    return " ".join(_INSIDE_WORDS.sub(" ", tail).split()) or iri
 
 
 def shown_name(iri: str) -> str:
@@ -66,7 +73,7 @@ def shown_name(iri: str) -> str:
     "birth place" for http://example.org/birthPlace, "Q239 (no label)" for http://www.wikidata.org/entity/Q239.
     """
     if identifier := identifier_of(iri):
-        return f"{identifier} (no label)"
+        return identifier + NO_LABEL
     return NAMELESS if iri.startswith(BLANK) else local_name(iri)
 
 
