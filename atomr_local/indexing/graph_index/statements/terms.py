@@ -81,9 +81,13 @@ def iri_term(iri: str) -> str:
     return f"<{iri}>"
 
 
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_ESCAPED = re.compile(r'[\\"\n\r]')
+
+
 def literal_term(text: str, datatype: str = "", language: str = "") -> str:
     """The literal as an N-Triples term. `datatype` is a local name of XSD."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = text.translate(_ESCAPES) if _ESCAPED.search(text) else text
     suffix = f"^^<{XSD}{datatype}>" if datatype else f"@{language}" if language else ""
     return f'"{escaped}"{suffix}'
 
@@ -207,18 +211,20 @@ def literal_text(lexical: str, datatype: str) -> str:
     return lexical
 
 
-def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, str]]:
-    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; each with the entity's number.
+def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; those of an entity together, with
+    its number.
 
     Args:
         after: entities up to this number are left out.
     """
+    label_term, alias_term, description_term = map(iri_term, (RDFS_LABEL, ALT_LABEL, DESCRIPTION))
     for number, iri, label, description, others in names.labelled(after):
-        subject = iri_term(iri)
-        for predicate, texts in ((RDFS_LABEL, [label]), (ALT_LABEL, others), (DESCRIPTION, [description])):
-            for text in texts:
-                if text:
-                    yield number, f"{subject} {iri_term(predicate)} {literal_term(text, language=language)} .\n"
+        said = [(label_term, label)] if label else []
+        said += [(alias_term, text) for text in others]
+        if description:
+            said.append((description_term, description))
+        yield number, [f"<{iri}> {predicate} {literal_term(text, language=language)} .\n" for predicate, text in said]
 
 
 class LabelWords:
