@@ -40,8 +40,12 @@ def name_key(text: str) -> str:
 
 def _plain_key(bare: str) -> str:
     """The key of a casefolded text without marks; "" for one without a letter or number."""
-    key = _NOT_WORD.sub(" ", _APOSTROPHES.sub("", bare).replace("&", " and ")).strip()
-    return _INITIALS.sub(lambda match: match[0].replace(" ", ""), key)
+    parts = bare.split()
+    letters = "".join(parts)
+    if not (letters.isascii() and letters.isalnum()):  # as of few names
+        parts = _NOT_WORD.sub(" ", _APOSTROPHES.sub("", bare).replace("&", " and ")).split()
+    key = " ".join(parts)
+    return _INITIALS.sub(lambda match: match[0].replace(" ", ""), key) if 1 in map(len, parts) else key
 
 
 def _initials_joined(parts: Sequence[str]) -> Iterator[str]:

@@ -368,7 +368,8 @@ def _shown(values: Sequence[Value]) -> tuple[Value, ...]:
     """The values with sanitised texts. An entity whose text becomes empty is shown by its IRI; other empty values are
     removed.
     """
-    cleaned = (replace(value, text=sanitize(value.text)) for value in values)
+    texts = ((value, sanitize(value.text)) for value in values)
+    cleaned = (value if text == value.text else replace(value, text=text) for value, text in texts)
     return tuple(
         value if value.text.strip() else replace(value, text=sanitize(value.iri or ""))
         for value in cleaned

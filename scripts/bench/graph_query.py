@@ -11,6 +11,8 @@ thread, milliseconds, wall and CPU (which tells what a busy machine hides):
   letter exchanged, left out or doubled), a part left out, and one that nothing bears.
 - relate: the whole `GraphSource.retrieve` of a Relate, once with the head already linked (as after a Search) and once
   by name; wordings are those of everyday questions, forward, inverse, and to a literal.
+- hub: an entity with 10,000 values of one property, forward (winners of a prize) and inverse (works of a director): the
+  first page of values, the whole list as Relate gives it, the number of them, and Filters over them.
 - open: `GraphSource.open`, a process that has imported everything; first: the first Relate after it.
 
 No embedder is given: words alone decide.
@@ -37,6 +39,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.language.names import name_key
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.tree.nodes import Operator
 
@@ -48,6 +51,8 @@ DESCRIPTION = "http://schema.org/description"
 DATE = "http://www.w3.org/2001/XMLSchema#dateTime"
 DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
 SEED = 20
+HUB = 10_000
+PRIZE, DIRECTOR = "Great Hub Prize", "Hubert Hubbard"
 # What an average entity of each kind takes in triples, and its share of all entities.
 PER_ENTITY = 9.2
 SHARES = (("person", 0.56), ("work", 0.3), ("place", 0.1), ("organisation", 0.04))
@@ -91,7 +96,7 @@ PROPERTY_LABELS = {
     "P27": "country of citizenship", "P36": "capital", "P50": "author", "P57": "director", "P69": "educated at",
     "P106": "occupation", "P136": "genre", "P159": "headquarters location", "P175": "performer", "P495":
     "country of origin", "P569": "date of birth", "P570": "date of death", "P577": "publication date",
-    "P1082": "population", "P571": "inception", "P40": "child", "P112": "founded by",
+    "P1082": "population", "P571": "inception", "P40": "child", "P112": "founded by", "P1346": "winner",
 }  # fmt: skip
 
 
@@ -152,6 +157,19 @@ class Generator:
             yield from self._facts(qid, **facts)
             yield _literal(qid, "P569", self._date(), DATE)
         yield from self._works(classes, countries, people)
+        yield from self._hubs(classes, people)
+
+    def _hubs(self, classes: list[str], people: list[str]) -> Iterator[str]:
+        """A prize that 10,000 people won, and a director of 10,000 works, or as many as there are."""
+        prize, director = self._new("prize", PRIZE), self._new("director", DIRECTOR)
+        yield from self._named(prize, "prize")
+        yield from self._facts(prize, P31=classes[7])
+        yield from self._named(director, "film director")
+        yield from self._facts(director, P31=classes[2])
+        for qid in people[:HUB]:
+            yield from self._facts(prize, P1346=qid)
+        for qid in self.made.kinds["work"][:HUB]:
+            yield from self._facts(qid, P57=director)
 
     def _works(self, classes: list[str], countries: list[str], people: list[str]) -> Iterator[str]:
         for _ in range(self._counts["work"]):
@@ -213,7 +231,7 @@ def _literal(qid: str, pid: str, text: str, datatype: str) -> str:
 def prepared(home: Path, triples: int) -> tuple[Made, Path, float | None]:
     """The names, the index, and the seconds that its build took, None where it was there."""
     generator = Generator(triples)
-    file, name = home / f"made-{triples}.nt", f"made-{triples}"
+    file, name = home / f"made-hubs-{triples}.nt", f"made-hubs-{triples}"
     whole = file.with_suffix(".partial")
     with whole.open("w", encoding="utf-8") as stream:
         stream.writelines(generator.lines())
@@ -345,8 +363,59 @@ def relating(source: GraphSource, made: Made, count: int, rng: random.Random) ->
     return {
         "linked head": run(asked, True),
         "head by name": run(asked, False),
-        "linked head, up to 200 of many values": run(hubs, True),
+        "linked head with many values": run(hubs, True),
     }
+
+
+def hubs(source: GraphSource, made: Made, count: int, rng: random.Random) -> dict[str, dict[str, float]]:
+    """Right: complete, or decided as it is."""
+    graph, cancellation = source.graph, Cancellation()
+    [prize], [director] = made.kinds["prize"], made.kinds["director"]
+    winners, works = made.kinds["person"][:HUB], made.kinds["work"][:HUB]
+    heads = {
+        "forward": (prize, "P1346", winners, "winner", f"Who won the {PRIZE}?",
+                    f"How many winners does the {PRIZE} have?"),
+        "inverse": (director, "P57", works, "directed works", f"What did {DIRECTOR} direct?",
+                    f"How many works did {DIRECTOR} direct?"),
+    }  # fmt: skip
+
+    def ask(operator: Operator, qid: str, text: str, question: str) -> Any:
+        head = Value(made.labels[qid], iri=ENTITY + qid, score=1.0)
+        return source.retrieve(Request(question, f"{head.text} {text}", operator, (head, Value(text))), cancellation)
+
+    def first(qid: str, pid: str, inverse: bool) -> list[Value]:
+        page = graph.first_values(ENTITY + qid, DIRECT + pid, inverse=inverse)
+        return graph.answer_values(page, ENTITY + qid, DIRECT + pid, inverse=inverse)
+
+    results: dict[str, dict[str, float]] = {}
+    for way, (qid, pid, members, relation, asked, number) in heads.items():
+        inverse, known = way == "inverse", {ENTITY + member for member in members}
+        page = functools.partial(first, qid, pid, inverse)
+        listed = functools.partial(ask, Operator.RELATE, qid, relation, asked)
+        counted = functools.partial(ask, Operator.RELATE, qid, relation, number)
+        results[f"{way}: first page of {FIRST_PAGE}"] = timed(
+            [(page, lambda found: len({value.iri for value in found} & known) == FIRST_PAGE)] * count  # noqa: B023
+        )
+        results[f"{way}: all {len(members)}"] = timed(
+            [(listed, lambda found: {value.iri for value in found.values} == known)] * (count // 4)  # noqa: B023
+        )
+        results[f"{way}: how many"] = timed(
+            [(counted, lambda found: [value.text for value in found.values] == [str(len(known))])] * (count // 4)  # noqa: B023
+        )
+    conditions = {
+        "a value": [(f"winner is {made.labels[rng.choice(winners)]}", True) for _ in range(count)],
+        "no value": [(f"winner is {made.labels[rng.choice(works)]}", False) for _ in range(count // 4)],
+        "more values than": [(f"more than {n} winners", n < len(winners)) for n in range(HUB - 9, HUB + count)],
+    }
+    for kind, texts in conditions.items():
+        results[f"Filter: {kind}"] = timed(
+            [
+                (functools.partial(ask, Operator.FILTER, prize, text, ""),
+                 lambda found, truth=truth: bool(found.values) is truth)
+                for text, truth in texts
+            ]
+        )  # fmt: skip
+    return results
 
 
 def main() -> None:
@@ -374,14 +443,15 @@ def main() -> None:
         "build_seconds": None if built is None else round(built, 1), "open_ms": round(opened, 1),
         "first_ms": round(first, 1),
         "link": linking(source, made, arguments.count, rng), "relate": relating(source, made, arguments.count, rng),
+        "hub": hubs(source, made, max(4, arguments.count // 4), rng),
     }  # fmt: skip
     source.close()
     if arguments.json:
         print(json.dumps(report, indent=1))
         return
-    print({key: value for key, value in report.items() if key not in ("link", "relate")})
+    print({key: value for key, value in report.items() if key not in ("link", "relate", "hub")})
     print("| what | n | p50 ms | p95 ms | CPU p50 | CPU p95 | right |\n|---|---|---|---|---|---|---|")
-    for group in ("link", "relate"):
+    for group in ("link", "relate", "hub"):
         for kind, row in report[group].items():
             print(f"| {group}: {kind} | " + " | ".join(str(value) for value in row.values()) + " |")
 

@@ -191,11 +191,11 @@ class GraphBuild:
             piece += 1
             self._context.take_loaded(loader, limits.QUEUE, "loading names")
 
-        for number, line in label_triples(names, self._context.language, after=last):
-            if number != last and len(spool) >= limits.PIECE_TRIPLES:
+        for number, lines in label_triples(names, self._context.language, after=last):
+            if len(spool) >= limits.PIECE_TRIPLES:
                 load()
             last = number
-            spool.fact(line)
+            spool.facts("".join(lines), len(lines))
         if len(spool):
             load()
 

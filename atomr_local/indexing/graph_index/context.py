@@ -17,10 +17,11 @@ from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.lines import Skipped
 
-# Oxigraph takes about 700 bytes of memory a triple of a piece while it loads it; smaller ones load hardly more slowly.
-PIECE_TRIPLES = 100_000
-# Pieces that may wait to be loaded; some 12 MB of disk each.
-QUEUE = 24
+# Oxigraph takes about 700 bytes of memory a triple of a piece while it loads it. Smaller pieces are more files to be
+# merged: at 2 million triples, those of 100,000 take nearly twice its processor time.
+PIECE_TRIPLES = 250_000
+# Pieces that may wait to be loaded; some 30 MB of disk each.
+QUEUE = 10
 # So much input is read at most before what came of it is made lasting, however little that is.
 CHECKPOINT_BYTES = 128 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from atomr_local.reasoning.operations.comparison import alike, sort_of, stands_so
 from atomr_local.reasoning.operations.measures import english
@@ -14,12 +14,49 @@ _MOST_SHOWN = 8
 _ORDERS = ("earlier", "later", "smaller", "larger")
 
 
+class _Known:
+    """Values that others are compared with by :func:`alike`. Two graph entities are alike by their IRIs alone, so that
+    sets of ten thousand entities are not compared one by one."""
+
+    def __init__(self, values: Iterable[Value] = (), *, said: bool = False) -> None:
+        self._values: list[Value] = []
+        self._iris: set[str] = set()
+        self._without_iri: list[Value] = []
+        self._said = said
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Value) -> None:
+        self._values.append(value)
+        if value.iri is None:
+            self._without_iri.append(value)
+        else:
+            self._iris.add(value.iri)
+
+    def has(self, value: Value) -> bool:
+        """Whether one of the values is surely alike."""
+        if value.iri in self._iris:
+            return True
+        return any(alike(value, other, said=self._said) for other in self._to_compare(value))
+
+    def doubtful(self, value: Value) -> Value | None:
+        """The first of the values of which cannot be told whether it is alike."""
+        others = self._to_compare(value)
+        return next((other for other in others if alike(value, other, said=self._said) is None), None)
+
+    def _to_compare(self, value: Value) -> list[Value]:
+        return self._values if value.iri is None else self._without_iri
+
+
 def _shared(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, ...]:
-    return tuple(value for value in one if any(alike(value, candidate, said=said) for candidate in other))
+    known = _Known(other, said=said)
+    return tuple(value for value in one if known.has(value))
 
 
 def _doubtful(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, Value] | None:
-    return next(((a, b) for a in one for b in other if alike(a, b, said=said) is None), None)
+    known = _Known(other, said=said)
+    pairs = ((value, known.doubtful(value)) for value in one)
+    return next(((value, found) for value, found in pairs if found is not None), None)
 
 
 def _texts(values: Sequence[Value]) -> str:
@@ -50,7 +87,8 @@ def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tupl
     said = isinstance(second, str)
     shared = _shared(one, other, said=said)
     if word == "among":
-        left = [value for value in one if value not in shared]
+        found = set(shared)
+        left = [value for value in one if value not in found]
         doubt = _doubtful(left, other, said=said)
         if doubt is not None:
             raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
@@ -108,8 +146,12 @@ def _truth(text: str) -> bool | None:
 def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
     """All values, each once."""
     values: list[Value] = []
+    known = _Known()
     for operand in operands:
-        values += [value for value in operand.values if not any(alike(value, known) for known in values)]
+        new = [value for value in operand.values if not known.has(value)]
+        values += new
+        for value in new:
+            known.add(value)
     return tuple(values), " ∪ ".join(_braced(operand.values) for operand in operands)
 
 
@@ -123,8 +165,8 @@ def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
 
 def exclusion(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
     """The values that the first operand has and no other."""
-    others = [value for operand in operands[1:] for value in operand.values]
-    kept = [value for value in operands[0].values if not any(alike(value, other) for other in others)]
+    others = _Known(value for operand in operands[1:] for value in operand.values)
+    kept = [value for value in operands[0].values if not others.has(value)]
     return distinct(kept), " − ".join(_braced(operand.values) for operand in operands)
 
 

@@ -7,11 +7,12 @@ set are read in one query (`VALUES ?head { … }`), which is also what the evide
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_iri
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
+from atomr_local.sources.graph.query_results import SelectResult, term_text
 from atomr_local.sources.protocol import Evidence, Request, Retrieval
 from atomr_local.tree.nodes import Operator
 
@@ -39,12 +40,15 @@ class EntitySetGraph(KnowledgeGraph):
         found = self._of_set(prop, inverse) if iri in self._set else None
         return super().has(iri, prop, inverse=inverse) if found is None else iri in found
 
-    def values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
+    def value_pages(
+        self, iri: str, prop: str, *, inverse: bool = False, cancellation: Cancellation | None = None
+    ) -> Iterator[SelectResult]:
         """See :class:`KnowledgeGraph`."""
         found = self._of_set(prop, inverse) if iri in self._set else None
         if found is None:
-            return super().values(iri, prop, inverse=inverse)
-        return found.get(iri) or SelectResult(self._query(prop, inverse), (), ())
+            yield from super().value_pages(iri, prop, inverse=inverse, cancellation=cancellation)
+        else:
+            yield found.get(iri) or SelectResult(self._query(prop, inverse), ())
 
     def _query(self, prop: str, inverse: bool) -> str:
         heads = " ".join(map(bound, self._iris))
@@ -62,22 +66,11 @@ class EntitySetGraph(KnowledgeGraph):
     def _grouped(self, answer: SelectResult) -> dict[str, SelectResult] | None:
         if answer.cut:
             return None
-        iris = [term_iri(row["value"]) for row in answer.terms]
-        known = self.names.labels([iri for iri in iris if iri is not None])
+        answer = replace(answer, values=self._labels_of(answer))
         grouped: dict[str, list[int]] = {}
-        for place, row in enumerate(answer.rows):
-            grouped.setdefault(row["head"], []).append(place)
-
-        def part(places: Sequence[int]) -> SelectResult:
-            labelled = [(iris[i], known.get(iris[i] or "", "")) for i in places]
-            rows = [
-                answer.rows[i] | {"valueLabel": label} if label else answer.rows[i]
-                for i, (_, label) in zip(places, labelled, strict=True)
-            ]
-            terms = tuple(answer.terms[i] for i in places)
-            return replace(answer, rows=tuple(rows), terms=terms, values=tuple(labelled))
-
-        return {head: part(places) for head, places in grouped.items()}
+        for place, row in enumerate(answer.terms):
+            grouped.setdefault(term_text(row["head"]), []).append(place)
+        return {head: answer.only(places) for head, places in grouped.items()}
 
 
 def is_set(graph: KnowledgeGraph, requests: Sequence[Request]) -> bool:

@@ -17,7 +17,7 @@ from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
 from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
 from atomr_local.language.words import relation_words
-from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.protocol import Value, ValueKind
 
 PERSON, PLACE, ORGANISATION, WORK, EVENT = "person", "place", "organisation", "work", "event"
@@ -118,7 +118,7 @@ class EntityTypes:
     def _classes(self, iri: str) -> frozenset[str]:
         """By the classes that are stated and those above them."""
         graph, seen = self._graph, set[str]()
-        level = graph.targets(iri, *TYPE_PROPERTIES, limit=_MOST_CLASSES)
+        level = graph.targets(iri, *graph.type_properties, limit=_MOST_CLASSES)
         types: set[str] = set()
         stated = bool(level)
         for _ in range(_HIGHEST):

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError, SourceError
 from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
@@ -21,47 +22,26 @@ from atomr_local.indexing.graph_index.statements.terms import (
     DESCRIPTION,
     MINTED_ENTITY,
     RDFS_LABEL,
-    XSD,
-    literal_text,
     shown_name,
 )
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.language.properties import INSTANCE_OF, property_table
-from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
+from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult, literal_value
+from atomr_local.sources.protocol import Value, ValueKind
 
 if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple
+    from pyoxigraph import Store
 
-    Term = NamedNode | BlankNode | Literal | Triple
+    from atomr_local.sources.graph.query_results import Term
 
-ROW_LIMIT = 200
-VALUE_LIMIT = 2_000  # values of one property of an entity; evidence shows ROW_LIMIT of them
+VALUE_LIMIT = 10_000  # values of one property of an entity; evidence shows ROW_LIMIT of them
+FIRST_PAGE = 500  # values that are read first; each page after it is twice as long
+# To ask for each of more properties than these takes longer than to read so many statements.
+_MANY_PROPERTIES, _MOST_COUNTED = 300, 20_000
 _NAMING = {RDFS_LABEL, ALT_LABEL, DESCRIPTION}
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 TYPE_PROPERTIES = (INSTANCE_OF, RDF_TYPE)
-_KIND_OF_DATATYPE = {
-    **dict.fromkeys(("date", "dateTime", "gYear", "gYearMonth"), ValueKind.DATE),
-    **dict.fromkeys(("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger"), ValueKind.NUMBER),
-    "boolean": ValueKind.BOOLEAN,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SelectResult:
-    """A query as it was run, and its rows: as text for the evidence, as terms for the program."""
-
-    sparql: str
-    rows: tuple[dict[str, str], ...]
-    terms: tuple[dict[str, Term], ...]
-    cut: bool = False
-    values: tuple[tuple[str | None, str], ...] = ()
-    """IRI and label of each row's ?value, where labels were asked for; None and "" for what has none."""
-
-    def evidence(self, title: str, text: str, score: float, query: str) -> Evidence:
-        """A piece of evidence: sentences, and this query that they come from."""
-        locator = {"sparql": self.sparql, "rows": list(self.rows[:ROW_LIMIT])}
-        return Evidence(SourceName.GRAPH, title, text, score, query, locator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +80,6 @@ def bound(iri: str) -> str:
         raise SourceError(f"{iri!r} is not an IRI") from error
 
 
-def term_text(term: Term) -> str:
-    """A term as evidence rows show it: an IRI or a lexical form."""
-    value = getattr(term, "value", None)
-    return value if isinstance(value, str) else str(term)
-
-
 class KnowledgeGraph:
     """One opened index. Thread-safe."""
 
@@ -133,6 +107,7 @@ class KnowledgeGraph:
         # Statements with times lie apart; a graph without any is never asked for them.
         self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
         self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
+        self.type_properties = tuple(prop for prop in TYPE_PROPERTIES if prop in self.properties)
         self._properties_of = lru_cache(maxsize=1024)(self._read_properties)
 
     def close(self) -> None:
@@ -200,13 +175,100 @@ class KnowledgeGraph:
         if len(read) < ROW_LIMIT:
             return found
         # Of a hub the first statements may be of one property alone.
+        if len(self.properties) > _MANY_PROPERTIES:
+            pattern = f"?subject ?property {bound(iri)}" if inverse else f"{bound(iri)} ?property ?value"
+            counts = self.select(
+                f"SELECT ?property (COUNT(*) AS ?number) WHERE {{\n  SELECT ?property WHERE {{ {pattern} }} "
+                f"LIMIT {_MOST_COUNTED}\n}} GROUP BY ?property",
+                len(self.properties) + len(_NAMING),
+            ).rows
+            found |= {row["property"] for row in counts} - _NAMING
+            if sum(int(row["number"]) for row in counts) < _MOST_COUNTED:
+                return found
         others = (prop for prop in self.properties if prop not in found)
         return found | {prop for prop in others if KnowledgeGraph.has(self, iri, prop, inverse=inverse)}
 
-    def values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
+    def values(
+        self, iri: str, prop: str, *, inverse: bool = False, cancellation: Cancellation | None = None
+    ) -> SelectResult:
         """The property's values for the entity as ?value, or with `inverse` what has it as a value, with labels; at
-        most VALUE_LIMIT."""
-        return select_labelled(self, value_pattern(iri, prop, inverse=inverse), VALUE_LIMIT)
+        most VALUE_LIMIT.
+
+        Raises:
+            Cancelled: `cancellation` was thrown.
+        """
+        pages = list(self.value_pages(iri, prop, inverse=inverse, cancellation=cancellation))
+        terms = tuple(chain.from_iterable(page.terms for page in pages))
+        return replace(pages[-1], terms=terms, values=tuple(chain.from_iterable(page.values for page in pages)))
+
+    def value_pages(
+        self, iri: str, prop: str, *, inverse: bool = False, cancellation: Cancellation | None = None
+    ) -> Iterator[SelectResult]:
+        """What :meth:`values` gives in pages, at least one; a page is read when it is asked for.
+
+        A page is a query of its own with an offset, not a part of one open query, whose iterator must not cross
+        threads. The pages fit together because the store never changes and one pattern of bound terms is read in the
+        order of the store's keys, each value once. Skipping a value takes a fifth of the time of reading it, and as
+        pages grow, few are skipped twice.
+
+        Raises:
+            Cancelled: `cancellation` was thrown; asked before each page.
+        """
+        pattern = value_pattern(iri, prop, inverse=inverse)
+        start, size, more = 0, FIRST_PAGE, True
+        while more and start < VALUE_LIMIT:
+            if cancellation is not None:
+                cancellation.check()
+            size = min(size, VALUE_LIMIT - start)
+            page = self.select(f"SELECT ?value WHERE {{\n  {pattern}\n}}\nOFFSET {start}", size)
+            yield self._labelled(page, pattern, VALUE_LIMIT)
+            start, size, more = start + size, size * 2, page.cut
+
+    def first_values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
+        """The first page of :meth:`value_pages`."""
+        return next(self.value_pages(iri, prop, inverse=inverse))
+
+    def labelled(self, pattern: str, limit: int = ROW_LIMIT) -> SelectResult:
+        """The ?value of a pattern of bound terms, each once, with its label where it has one; at most `limit`."""
+        return self._labelled(self.select(f"SELECT DISTINCT ?value WHERE {{\n  {pattern}\n}}", limit), pattern, limit)
+
+    def _labelled(self, answer: SelectResult, pattern: str, limit: int) -> SelectResult:
+        """The answer with labels, as the query that asks for these too.
+
+        The labels are read from the name database, all at once, which takes a third of the time that joining them
+        does: the build makes the graph's labels of those there, one an entity.
+        """
+        labelled = (
+            "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+            f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n"
+            f"  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}\nLIMIT {limit + 1}"
+        )
+        return replace(answer, sparql=labelled, values=self._labels_of(answer))
+
+    def _labels_of(self, answer: SelectResult) -> tuple[tuple[str | None, str], ...]:
+        """As :attr:`SelectResult.values`."""
+        from pyoxigraph import NamedNode
+
+        terms = [row["value"] for row in answer.terms]
+        iris = [term.value if isinstance(term, NamedNode) else None for term in terms]
+        known = self.names.labels([iri for iri in iris if iri is not None])
+        return tuple((iri, known.get(iri, "") if iri is not None else "") for iri in iris)
+
+    def answer_values(
+        self, answer: SelectResult, iri: str, prop: str, *, inverse: bool = False, score: float | None = None
+    ) -> list[Value]:
+        """The rows of :meth:`values` as answer values, in their order: what :meth:`value` gives of each, or with
+        `inverse` :meth:`entity_value`. Names and texts are looked up for all at once."""
+        terms = [row["value"] for row in answer.terms]
+        texts = {} if inverse else self.names.statement_texts(iri, prop, terms)
+        found = []
+        for term, (entity, label) in zip(terms, answer.values or self._labels_of(answer), strict=True):
+            if entity is not None:
+                written = texts.get(str(term)) if texts else None
+                found.append(Value(written or label or shown_name(entity), ValueKind.ENTITY, entity, score))
+            elif not inverse:
+                found.append(literal_value(term, texts.get(str(term)) if texts else None, score))
+        return found
 
     def count(self, pattern: str) -> tuple[int, SelectResult]:
         """How many things ?value stands for in a pattern of bound terms, and the query that counts them."""
@@ -220,13 +282,16 @@ class KnowledgeGraph:
         with self._store_errors("queried"):
             results: Any = self._store.query(sparql)
             variables = [variable.value for variable in results.variables]
-            solutions = [tuple(row) for row in results]
-        terms = [
-            {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions
-        ]
-        kept = tuple(terms[:limit])
-        rows = tuple({name: term_text(term) for name, term in row.items()} for row in kept)
-        return SelectResult(sparql, rows, kept, len(terms) > limit)
+            terms: list[dict[str, Term]]
+            if len(variables) == 1:  # as of the values of a hub
+                [name] = variables
+                terms = [{name: term} if term is not None else {} for row in results for term in row]
+            else:
+                terms = [
+                    {name: term for name, term in zip(variables, row, strict=True) if term is not None}
+                    for row in results
+                ]
+        return SelectResult(sparql, tuple(terms[:limit]), len(terms) > limit)
 
     # -- names
 
@@ -255,7 +320,27 @@ class KnowledgeGraph:
 
     def types(self, iri: str) -> list[str]:
         """Labels of what the entity is an instance of."""
-        return list(dict.fromkeys(map(self.label, self.targets(iri, *TYPE_PROPERTIES, limit=8))))
+        return list(dict.fromkeys(map(self.label, self.targets(iri, *self.type_properties, limit=8))))
+
+    def types_of(self, iris: Sequence[str], cancellation: Cancellation | None = None) -> dict[str, tuple[str, ...]]:
+        """What each of the entities is an instance of: IRIs, in the order of :meth:`targets`.
+
+        Raises:
+            Cancelled: `cancellation` was thrown.
+        """
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(iris, ())
+        distinct = list(found)
+        for start in range(0, len(distinct), FIRST_PAGE):
+            if cancellation is not None:
+                cancellation.check()
+            part = distinct[start : start + FIRST_PAGE]
+            among = " ".join(map(bound, part))
+            for prop in self.type_properties:
+                query = f"SELECT ?value ?type WHERE {{ VALUES ?value {{ {among} }} ?value {bound(prop)} ?type }}"
+                for row in self.select(query, len(part) * ROW_LIMIT).terms:
+                    if (iri := term_iri(row["type"])) is not None:
+                        found[row["value"].value] += (iri,)
+        return found
 
     def value(self, statement: Statement, score: float | None = None, label: str = "") -> Value:
         """The statement's object as an answer value, its text as the source wrote it.
@@ -268,9 +353,7 @@ class KnowledgeGraph:
         iri = term_iri(term)
         if iri is not None:
             return Value(written or label or self.label(iri), ValueKind.ENTITY, iri, score)
-        datatype = getattr(getattr(term, "datatype", None), "value", "")
-        kind = _KIND_OF_DATATYPE.get(datatype.removeprefix(XSD), ValueKind.TEXT)
-        return Value(written or literal_text(term_text(term), datatype), kind, None, score)
+        return literal_value(term, written, score)
 
     def entity_value(self, iri: str, score: float | None = None) -> Value:
         return Value(self.label(iri), ValueKind.ENTITY, iri, score)
@@ -302,26 +385,3 @@ class KnowledgeGraph:
 def value_pattern(iri: str, prop: str, *, inverse: bool = False) -> str:
     """The pattern of a property's values for the entity, or with `inverse` of what has it as a value."""
     return f"?value {bound(prop)} {bound(iri)} ." if inverse else f"{bound(iri)} {bound(prop)} ?value ."
-
-
-def select_labelled(graph: KnowledgeGraph, pattern: str, limit: int = ROW_LIMIT) -> SelectResult:
-    """The ?value of a pattern of bound terms, each with its label where it has one; at most `limit`.
-
-    The labels are read from the name database, all at once, which takes a third of the time that joining them does: the
-    build makes the graph's labels of those there, one an entity.
-    """
-    from pyoxigraph import NamedNode
-
-    answer = graph.select(f"SELECT DISTINCT ?value WHERE {{\n  {pattern}\n}}", limit)
-    iris = [row["value"].value if isinstance(row["value"], NamedNode) else None for row in answer.terms]
-    known = graph.names.labels([iri for iri in iris if iri is not None])
-    values = tuple((iri, known.get(iri, "") if iri is not None else "") for iri in iris)
-    labelled = (
-        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
-        f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
-        f"\nLIMIT {limit + 1}"
-    )
-    rows = tuple(
-        row | {"valueLabel": label} if label else row for row, (_, label) in zip(answer.rows, values, strict=True)
-    )
-    return replace(answer, sparql=labelled, rows=rows, values=values)

@@ -10,10 +10,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from atomr_local.errors import SourceError
 from atomr_local.language.names import name_key, split_qualifier, words
 from atomr_local.language.properties import ENTITY
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath
+from atomr_local.sources.graph.query_results import term_text
 from atomr_local.sources.graph.sparql.query import QueryResult
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 

@@ -6,7 +6,8 @@ from atomr_local.indexing.graph_index.provenance import OBJECT, PREDICATE, SAID,
 from atomr_local.indexing.graph_index.qualifiers import QUALIFIER_GRAPH
 from atomr_local.indexing.readers.facts.json_lines import Stated
 from atomr_local.sanitize import sanitize_line
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
+from atomr_local.sources.graph.query_results import term_text
 
 _MOST = 12
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atomr_local.indexing.graph_index.qualifiers import (
@@ -24,10 +24,11 @@ from atomr_local.indexing.graph_index.statements.terms import RANGES_OF
 from atomr_local.language.literals import Date, parse_date
 from atomr_local.language.periods import Day, Span, parse_span
 from atomr_local.language.properties import PROPERTY
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
+from atomr_local.sources.graph.query_results import SelectResult, term_text
 
 if TYPE_CHECKING:
-    from atomr_local.sources.graph.knowledge_graph import Term
+    from atomr_local.sources.graph.query_results import Term
 
 _TIME = re.compile(r"\b(?P<opening>as (?:of|at)|in|during|on)\s+(?=(?:the\s+)?[\w ]{0,12}\d)", re.IGNORECASE)
 _MOST_WORDS = 5
@@ -134,9 +135,7 @@ class QualifiedStatements:
 
     def answer_of(self, kept: list[QualifiedStatement]) -> SelectResult:
         """The query with the rows of these statements alone."""
-        places = [place for place, item in enumerate(self.found) if item in kept]
-        rows, terms = self.answer.rows, self.answer.terms
-        return replace(self.answer, rows=tuple(rows[i] for i in places), terms=tuple(terms[i] for i in places))
+        return self.answer.only([place for place, item in enumerate(self.found) if item in kept])
 
 
 def qualified_statements(graph: KnowledgeGraph, head: str, prop: str, *, inverse: bool) -> QualifiedStatements | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from atomr_local.language.names import base_key, name_key
@@ -32,3 +34,32 @@ def test_spellings_of_one_name_have_one_key(spellings: tuple[str, ...]) -> None:
 def test_what_stands_for_a_sound_is_no_dash() -> None:
     assert name_key("スター") != name_key("スタ")
     assert name_key("Ann") != name_key("An n")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Ann Lee", "ann lee"),
+        ("  Ann \t Lee\n", "ann lee"),
+        ("J R R Tolkien", "jrr tolkien"),
+        ("J. R. R. Tolkien", "jrr tolkien"),
+        ("Vitamin B 12", "vitamin b 12"),
+        ("U S", "us"),
+        ("X", "x"),
+        ("2 4 6", "2 4 6"),
+        ("R&B", "r and b"),
+        ("snake_case 7", "snake case 7"),
+        ("?!", "?!"),
+        (" ", ""),
+    ],
+)
+def test_keys_of_plain_texts(text: str, key: str) -> None:
+    assert name_key(text) == key
+
+
+def test_a_plain_text_has_the_key_of_its_spelling_with_marks() -> None:
+    rng = random.Random(5)
+    for _ in range(2_000):
+        parts = ["".join(rng.choices("abAB19", k=rng.choice((1, 1, 2, 4)))) for _ in range(rng.randint(1, 5))]
+        # Hyphens are read as spaces, by the longer way.
+        assert name_key(" ".join(parts)) == name_key("-".join(parts)) == name_key(" ".join(parts) + "!")

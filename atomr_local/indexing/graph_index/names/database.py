@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
-from atomr_local.language.names import KEYS, former_name_key, name_forms
+from atomr_local.language.names import KEYS, former_name_key, name_forms, name_key
 
 FILE = "names.sqlite"
 # A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
@@ -238,6 +238,30 @@ class Names:
         query = "SELECT text FROM statement_text WHERE s = ? AND p = ? AND o = ?"
         rows = self._rows(query, (subject, predicate, object_term))
         return str(rows[0][0]) if rows else None
+
+    def statement_texts(self, subject: str, predicate: str, object_terms: Sequence[object]) -> dict[str, str]:
+        """:meth:`statement_text` of those of the property's objects that have one, by the object as a term."""
+        found: dict[str, str] = {}
+        for start in range(0, len(object_terms) if self._has_texts else 0, _AT_ONCE):
+            part = list(map(str, object_terms[start : start + _AT_ONCE]))
+            query = f"SELECT o, text FROM statement_text WHERE s = ? AND p = ? AND o IN ({_marks(part)})"  # noqa: S608
+            found.update((str(o), str(text)) for o, text in self._rows(query, (subject, predicate, *part)))
+        return found
+
+    def keys_of(self, iris: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """(name, its key) of every name of these entities, the most used first."""
+        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for start in range(0, len(iris), _AT_ONCE):
+            part = iris[start : start + _AT_ONCE]
+            rows = self._rows(
+                "SELECT entity.iri, name.text, name.key FROM entity CROSS JOIN name ON name.entity = entity.id "  # noqa: S608
+                f"WHERE entity.iri IN ({_marks(part)}) ORDER BY name.weight DESC, name.text",
+                part,
+            )
+            for iri, text, key in rows:
+                name = str(text)
+                found[str(iri)].append((name, name_key(name) if self._former and not name.isascii() else str(key)))
+        return found
 
     def unlabelled(self) -> list[str]:
         """IRIs of the entities, units and properties that have no label and are shown by their ids.

@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -287,9 +286,17 @@ class NamesWriter:
             "SELECT entity.id, entity.iri, label, description, name.text FROM entity "
             "LEFT JOIN name ON name.entity = entity.id WHERE entity.id > ? ORDER BY entity.id, name.id"
         )
-        for entity, rows in groupby(self._db.execute(query, (after,)), key=lambda row: row[:4]):
-            number, iri, label, description = entity
-            yield number, iri, label, description, [text for *_, text in rows if text and text != label]
+        entity: tuple[int, str, str, str] | None = None
+        others: list[str] = []
+        for number, iri, label, description, text in self._db.execute(query, (after,)):
+            if entity is None or number != entity[0]:
+                if entity is not None:
+                    yield *entity, others
+                entity, others = (number, iri, label, description), []
+            if text and text != label:
+                others.append(text)
+        if entity is not None:
+            yield *entity, others
 
     def label_triples(self) -> int:
         """How many triples :meth:`labelled` comes to: a label and a description an entity, and its other names."""

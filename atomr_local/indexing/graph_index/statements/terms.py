@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BLANK = "urn:atomr:blank:"  # how a node without an IRI is called in an index
 NAMELESS = "something without a name"
+NO_LABEL = " (no label)"
 MINTED_ENTITY = "urn:atomr:entity:"
 MINTED_PROPERTY = "urn:atomr:property:"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -54,10 +55,16 @@ def minted_iri(namespace: str, label: str) -> str:
     return namespace + encoded
 
 
+_BEFORE_LOCAL_NAME = re.compile(r".*[/#:]", re.DOTALL)
+_INSIDE_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+
+
 def local_name(iri: str) -> str:
     """A readable name out of an IRI: "birth place" for http://example.org/birthPlace."""
-    tail = unquote(re.split(r"[/#:]", iri.rstrip("/#:"))[-1])
-    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", tail).split()) or iri
+    tail = _BEFORE_LOCAL_NAME.sub("", iri.rstrip("/#:"))
+    if "%" in tail:
+        tail = unquote(tail)
+    return " ".join(_INSIDE_WORDS.sub(" ", tail).split()) or iri
 
 
 def shown_name(iri: str) -> str:
@@ -66,7 +73,7 @@ def shown_name(iri: str) -> str:
     "birth place" for http://example.org/birthPlace, "Q239 (no label)" for http://www.wikidata.org/entity/Q239.
     """
     if identifier := identifier_of(iri):
-        return f"{identifier} (no label)"
+        return identifier + NO_LABEL
     return NAMELESS if iri.startswith(BLANK) else local_name(iri)
 
 
@@ -74,9 +81,13 @@ def iri_term(iri: str) -> str:
     return f"<{iri}>"
 
 
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_ESCAPED = re.compile(r'[\\"\n\r]')
+
+
 def literal_term(text: str, datatype: str = "", language: str = "") -> str:
     """The literal as an N-Triples term. `datatype` is a local name of XSD."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = text.translate(_ESCAPES) if _ESCAPED.search(text) else text
     suffix = f"^^<{XSD}{datatype}>" if datatype else f"@{language}" if language else ""
     return f'"{escaped}"{suffix}'
 
@@ -200,18 +211,20 @@ def literal_text(lexical: str, datatype: str) -> str:
     return lexical
 
 
-def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, str]]:
-    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; each with the entity's number.
+def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; those of an entity together, with
+    its number.
 
     Args:
         after: entities up to this number are left out.
     """
+    label_term, alias_term, description_term = map(iri_term, (RDFS_LABEL, ALT_LABEL, DESCRIPTION))
     for number, iri, label, description, others in names.labelled(after):
-        subject = iri_term(iri)
-        for predicate, texts in ((RDFS_LABEL, [label]), (ALT_LABEL, others), (DESCRIPTION, [description])):
-            for text in texts:
-                if text:
-                    yield number, f"{subject} {iri_term(predicate)} {literal_term(text, language=language)} .\n"
+        said = [(label_term, label)] if label else []
+        said += [(alias_term, text) for text in others]
+        if description:
+            said.append((description_term, description))
+        yield number, [f"<{iri}> {predicate} {literal_term(text, language=language)} .\n" for predicate, text in said]
 
 
 class LabelWords:

@@ -9,8 +9,9 @@ from decimal import Decimal, InvalidOperation
 from atomr_local.language.literals import Date, Quantity, parse_date, parse_quantity
 from atomr_local.language.periods import Span
 from atomr_local.sources.graph.filter.conditions import Compare, Comparison, Range
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, value_pattern
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, value_pattern
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
+from atomr_local.sources.graph.query_results import SelectResult
 from atomr_local.sources.graph.relate.heads import Head
 from atomr_local.sources.protocol import Value
 
@@ -94,7 +95,7 @@ class ComparisonCheck:
         if match.kind == "time":
             return None
         # "more than 3 children": the number of values is compared.
-        answer = self._graph.values(head.iri, match.property, inverse=match.inverse)
+        answer = self._graph.first_values(head.iri, match.property, inverse=match.inverse)
         count = len({str(row["value"]) for row in answer.terms})
         if answer.cut:
             count, answer = self._graph.count(value_pattern(head.iri, match.property, inverse=match.inverse))
@@ -109,14 +110,19 @@ class ComparisonCheck:
     ) -> ConditionResult | None:
         if match.inverse:
             return None
-        answer = self._graph.values(head.iri, match.property, inverse=match.inverse)
-        if not answer.terms:
-            return None
         graph = self._graph
-        values = [graph.value(Statement(head.iri, match.property, row["value"])) for row in answer.terms]
-        results = [holds(value) for value in values]
-        satisfied = True if True in results else False if False in results else None
-        shown = next((v for v, result in zip(values, results, strict=True) if result is satisfied), values[0])
+        answer: SelectResult | None = None
+        first_of: dict[bool | None, Value] = {}
+        for page in graph.value_pages(head.iri, match.property):
+            answer = answer or page
+            for value in graph.answer_values(page, head.iri, match.property):
+                first_of.setdefault(holds(value), value)
+            if True in first_of:
+                break
+        if answer is None or not first_of:
+            return None
+        satisfied = True if True in first_of else False if False in first_of else None
+        shown = first_of[satisfied]
         sentence = (
             f"{graph.label(head.iri)} — {graph.property_label(match.property)}: {shown.text}; "
             f"{shown.text} {test}: {_yes(satisfied)}."

@@ -11,13 +11,10 @@ from atomr_local.sources.graph.filter import conditions
 from atomr_local.sources.graph.filter.comparison import ConditionResult
 from atomr_local.sources.graph.filter.conditions import HasValue
 from atomr_local.sources.graph.knowledge_graph import (
-    ROW_LIMIT,
     TYPE_PROPERTIES,
     KnowledgeGraph,
-    SelectResult,
     Statement,
     bound,
-    select_labelled,
     term_iri,
     value_pattern,
 )
@@ -28,6 +25,7 @@ from atomr_local.sources.graph.qualified_statements import (
     qualified_statements,
     split_time,
 )
+from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult
 from atomr_local.sources.graph.relate.heads import Head
 
 _TIE = 0.06
@@ -182,40 +180,46 @@ class ValueCheck:
     def _find(
         self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
     ) -> tuple[SelectResult, str | None]:
-        """The property's values, and the text of the one that is meant, by its name or as a part or kind of it."""
-        answer = self._values(head, match)
-        if answer.cut and targets:  # of a hub what is meant is looked for in the store, whatever was read
-            among = f"VALUES ?value {{ {' '.join(map(bound, sorted(targets)))} }}"
-            pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
-            meant = select_labelled(self._graph, f"{among} {pattern}")
-            if meant.values:
-                iri, label = meant.values[0]
-                return meant, label or self._graph.label(iri or "")
-        found = self._matching(head, match, answer, keys, targets)
-        if found is None and answer.terms:
-            return self._within(head, match, targets) or (answer, None)
-        return answer, found
+        """The property's values, and the text of the one that is meant, by its name or as a part or kind of it.
+
+        Of a hub what is meant is looked for in the store; else its values are read up to the page that has what is
+        meant. Evidence shows the first.
+        """
+        first: SelectResult | None = None
+        for page in self._graph.value_pages(head.iri, match.property, inverse=match.inverse):
+            if first is None and page.cut and targets:
+                among = f"VALUES ?value {{ {' '.join(map(bound, sorted(targets)))} }}"
+                pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
+                meant = self._graph.labelled(f"{among} {pattern}")
+                if meant.values:
+                    iri, label = meant.values[0]
+                    return meant, label or self._graph.label(iri or "")
+            first = replace(first or page, cut=page.cut)
+            found = self._matching(head, match, page, keys, targets)
+            if found is not None:
+                return first, found
+        assert first is not None  # there is at least one page
+        return (self._within(head, match, targets) if first.terms else None) or (first, None)
 
     def _matching(
         self, head: Head, match: PropertyMatch, answer: SelectResult, keys: frozenset[str], targets: frozenset[str]
     ) -> str | None:
         """The text of the value that is meant, or None."""
         graph = self._graph
-        for row in answer.terms:
-            iri = term_iri(row["value"])
-            if match.inverse:
-                if iri is None:
-                    continue
-                text = graph.label(iri)
-            else:
-                text = graph.value(Statement(head.iri, match.property, row["value"])).text
-            if iri is not None and iri in targets:
-                return text
-            names = [text, *(graph.names.names_of(iri) if iri is not None else ())]
-            if any(not keys.isdisjoint(value_keys(name)) for name in names):
-                return text
-            if iri is not None and any(name_key(name).endswith(f" {key}") for name in names for key in keys):
-                return text  # a surname
+        values = graph.answer_values(answer, head.iri, match.property, inverse=match.inverse)
+        known = graph.names.keys_of([value.iri for value in values if value.iri is not None])
+        endings = tuple(f" {key}" for key in keys)
+        for value in values:
+            if value.iri is not None and value.iri in targets:
+                return value.text
+            names = known.get(value.iri or "", [])
+            of_names = [key for _, key in names]
+            if value.text not in (name for name, _ in names):
+                of_names.append(name_key(value.text))
+            if any(not keys.isdisjoint(_keys_of(key)) for key in of_names):
+                return value.text
+            if value.iri is not None and any(key.endswith(endings) for key in of_names):
+                return value.text  # a surname
         return None
 
     def _within(self, head: Head, match: PropertyMatch, targets: Iterable[str]) -> tuple[SelectResult, str] | None:
@@ -232,7 +236,7 @@ class ValueCheck:
             pattern = (
                 f"VALUES ?value {{ {bound(target)} }} {bound(head.iri)} {bound(match.property)}/({closure})+ ?value ."
             )
-            answer = select_labelled(self._graph, pattern)
+            answer = self._graph.labelled(pattern)
             if answer.terms:
                 return answer, self._graph.label(target)
         return None
@@ -308,12 +312,15 @@ class ValueCheck:
         return frozenset(row.entity.iri for key in keys for row in self._graph.names.by_key(key, limit=20))
 
     def _values(self, head: Head, match: PropertyMatch) -> SelectResult:
-        return self._graph.values(head.iri, match.property, inverse=match.inverse)
+        return self._graph.first_values(head.iri, match.property, inverse=match.inverse)
 
 
 def value_keys(text: str) -> frozenset[str]:
     """The key of a value, and those of the countries that it may be an adjective of."""
-    key = name_key(text)
+    return _keys_of(name_key(text))
+
+
+def _keys_of(key: str) -> frozenset[str]:
     bare = key.removeprefix("the ")
     return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | property_table().countries.get(bare, frozenset())
 

@@ -11,18 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.knowledge_graph import (
-    ROW_LIMIT,
+    FIRST_PAGE,
     TYPE_PROPERTIES,
     VALUE_LIMIT,
     KnowledgeGraph,
     bound,
-    select_labelled,
+    term_iri,
 )
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD
+from atomr_local.sources.graph.query_results import ROW_LIMIT
 from atomr_local.sources.graph.relate.counting import is_other, kind_named
 from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 
@@ -35,6 +37,7 @@ _HIGHEST = 4
 # Of the values so many must be of the class: else the word means something else here.
 _LEAST_SHARE = 0.5
 _SHOWN = 5
+_MOST_TYPES = 200  # of thousands of values, to be looked at one by one
 
 AskedFor = Callable[[Sequence[str]], tuple[str | None, bool]]
 
@@ -70,19 +73,20 @@ class ClassMembers:
         return None
 
     def _classes_called(self, name: str) -> frozenset[str]:
-        rows = self._graph.names.by_key(name, limit=_MOST_ROWS_OF_A_NAME)
+        graph = self._graph
+        rows = graph.names.by_key(name, limit=_MOST_ROWS_OF_A_NAME)
         return frozenset(
             row.entity.iri
             for row in rows
-            if any(self._graph.statements(prop=prop, tail=row.entity.iri, limit=1) for prop in TYPE_PROPERTIES)
+            if any(graph.statements(prop=prop, tail=row.entity.iri, limit=1) for prop in graph.type_properties)
         )
 
-    def is_of(self, iri: str, named: NamedClass) -> bool | None:
-        """Whether the entity is of the class; None if the graph does not surely say so or otherwise."""
+    def _is_of(self, stated: Sequence[str], named: NamedClass) -> bool | None:
+        """Whether what is an instance of these is of the class; None if the graph does not surely say so or
+        otherwise."""
         kind = kind_named(named.name.split()[-1])
         if kind:  # what works are called says little: a "literary work" may be a novel
-            return None if not is_other(self._graph.types(iri), kind) else False
-        stated = self._graph.targets(iri, *TYPE_PROPERTIES)
+            return None if not is_other(list(self._graph.labels(stated).values()), kind) else False
         if any(not named.iris.isdisjoint(self._above(found)) for found in stated):
             return True
         return False if stated and all(self._apart(found, named) for found in stated) else None
@@ -92,7 +96,7 @@ class ClassMembers:
         if f" {named.name} " in f" {name_key(self._graph.label(iri))} ":
             return False
         classes = " ".join(map(bound, sorted(named.iris)))
-        types = "|".join(map(bound, TYPE_PROPERTIES))
+        types = "|".join(map(bound, self._graph.type_properties))
         query = f"VALUES ?class {{ {classes} }} ?value ({types}) {bound(iri)} . ?value ({types}) ?class ."
         return not self._graph.select(f"SELECT ?value WHERE {{ {query} }}", 1).rows
 
@@ -105,14 +109,28 @@ class ClassMembers:
             seen.update(level)
         return frozenset(seen)
 
-    def kept(self, values: Sequence[Value], wording: str) -> tuple[list[Value], str]:
+    def kept(
+        self, values: Sequence[Value], wording: str, pattern: str, cancellation: Cancellation | None = None
+    ) -> tuple[list[Value], str]:
         """The values that are of the class that the wording names, and what was left out in words; all of them where
-        it names none, or too few are of it."""
+        it names none, or too few are of it.
+
+        Args:
+            pattern: of bound terms, that gives the values as ?value, and maybe others.
+
+        Raises:
+            Cancelled: `cancellation` was thrown.
+        """
         entities = [value for value in values if value.kind is ValueKind.ENTITY and value.iri is not None]
         named = self.named(wording) if len(entities) == len(values) > 0 else None
         if named is None:
             return list(values), ""
-        verdicts = [self.is_of(value.iri or "", named) for value in values]
+        iris = [value.iri or "" for value in values]
+        doubtful = self._doubtful(named, pattern) if len(values) > FIRST_PAGE else None
+        stated = self._graph.types_of([iri for iri in iris if doubtful is None or iri in doubtful], cancellation)
+        # Thousands of values have a few types among them.
+        is_of = {types: self._is_of(types, named) for types in dict.fromkeys(stated.values())}
+        verdicts = [is_of[stated[iri]] if iri in stated else None for iri in iris]
         kept = [value for value, verdict in zip(values, verdicts, strict=True) if verdict is not False]
         # What a work is called settles it even where nothing is left: a poem is no opera.
         settled = not kept and bool(kind_named(named.name.split()[-1]))
@@ -121,6 +139,24 @@ class ClassMembers:
         left = [value.text for value, verdict in zip(values, verdicts, strict=True) if verdict is False]
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
         return kept, f"left out, each is no {named.name}: {', '.join(left[:_SHOWN])}{more}"
+
+    def _doubtful(self, named: NamedClass, pattern: str) -> frozenset[str] | None:
+        """Those of the pattern's values that may be of another class: a type that they have would by itself say so;
+        None where there are too many types. Most hubs have none, and no value's types need to be read."""
+        graph = self._graph
+        typed = f"{pattern}\n  ?value {'|'.join(map(bound, graph.type_properties))} ?type ."
+        if not graph.type_properties:
+            return frozenset()
+        types = graph.select(f"SELECT DISTINCT ?type WHERE {{\n  {typed}\n}}", _MOST_TYPES)
+        if types.cut:
+            return None
+        stated = [iri for row in types.terms if (iri := term_iri(row["type"])) is not None]
+        others = [iri for iri in stated if self._is_of([iri], named) is False]
+        if not others:
+            return frozenset()
+        query = f"SELECT DISTINCT ?value WHERE {{\n  {typed}\n  FILTER(?type IN ({', '.join(map(bound, others))}))\n}}"
+        found = graph.select(query, VALUE_LIMIT)
+        return None if found.cut else frozenset(row["value"] for row in found.rows)
 
     def lying_in(self, head: str, link: float, wording: str, query: str, *, counting: bool = False) -> Retrieval | None:
         """What is of the class that the wording names and lies in the head; None if nothing is.
@@ -148,7 +184,7 @@ class ClassMembers:
         if named is None:
             return None
         found = self._graph.select(
-            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {_things(named)}\n"
+            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {self._things(named)}\n"
             f"  ?value ?property {bound(head)} .\n}} GROUP BY ?property"
         )
         counts = {row["property"]: int(row["count"]) for row in found.rows if "property" in row}
@@ -157,7 +193,7 @@ class ClassMembers:
             return None
         likeliest, clear = asked(list(counts)) if len(counts) > 1 else (next(iter(counts)), True)
         prop = likeliest or max(counts, key=lambda one: (counts[one], one))
-        pattern = f"{_things(named)}\n  ?value {bound(prop)} {bound(head)} ."
+        pattern = f"{self._things(named)}\n  ?value {bound(prop)} {bound(head)} ."
         relation = SURE if clear else UNDERSTOOD
         return self._listed(head, link, named, pattern, relation, query, counting=counting)
 
@@ -173,7 +209,8 @@ class ClassMembers:
         counting: bool,
     ) -> Retrieval | None:
         graph = self._graph
-        answer = select_labelled(graph, pattern, VALUE_LIMIT)
+        # Members are not read in pages: the order in which a join gives them is not the same every time.
+        answer = graph.labelled(pattern, FIRST_PAGE if counting else VALUE_LIMIT)
         score = round(link * relation, 4)
         known = {iri: label or shown_name(iri) for iri, label in answer.values if iri}
         if not known:
@@ -205,23 +242,22 @@ class ClassMembers:
             linked=graph.entity_value(head, link),
         )
 
+    def _things(self, named: NamedClass) -> str:
+        """The pattern of what is of the class, or of a kind of it."""
+        classes, types = " ".join(map(bound, sorted(named.iris))), "|".join(map(bound, self._graph.type_properties))
+        return f"VALUES ?class {{ {classes} }}\n  ?value ({types})/{bound(SUBCLASS_OF)}* ?class ."
+
     def _pattern(self, head: str, named: NamedClass) -> str:
         """Things of the class that lie in the head, by whatever steps; a thing whose own country or continent is stated
         lies nowhere else."""
         within = "|".join(map(bound, _LIES_IN))
-        lines = [_things(named), f"?value ({within})+ {bound(head)} ."]
+        lines = [self._things(named), f"?value ({within})+ {bound(head)} ."]
         for prop in map(bound, _STATED):
             if self._graph.statements(prop=prop[1:-1], tail=head, limit=1):
                 lines.append(
                     f"FILTER(EXISTS {{ ?value {prop} {bound(head)} }} || NOT EXISTS {{ ?value {prop} ?other }})"
                 )
         return "\n  ".join(lines)
-
-
-def _things(named: NamedClass) -> str:
-    """The pattern of what is of the class, or of a kind of it."""
-    classes, types = " ".join(map(bound, sorted(named.iris))), "|".join(map(bound, TYPE_PROPERTIES))
-    return f"VALUES ?class {{ {classes} }}\n  ?value ({types})/{bound(SUBCLASS_OF)}* ?class ."
 
 
 def _singulars(word: str) -> list[str]:

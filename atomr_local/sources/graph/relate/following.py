@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomr_local.indexing.graph_index.statements.terms import shown_name
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing.graph_index.statements.terms import NO_LABEL, shown_name
 from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
 from atomr_local.language.literals import parse_date
 from atomr_local.language.properties import ENTITY, PROPERTY
@@ -85,29 +87,36 @@ class PropertyFollower:
         iri = term_iri(item.value)
         return self._graph.entity_value(iri, score) if iri is not None else None
 
-    def follow(self, head: Head, match: PropertyMatch, request: Request, found: FollowedValues) -> None:
-        """Take the values of the property."""
+    def follow(
+        self,
+        head: Head,
+        match: PropertyMatch,
+        request: Request,
+        found: FollowedValues,
+        cancellation: Cancellation,
+        *,
+        first_only: bool = False,
+    ) -> None:
+        """Take the values of the property.
+
+        They are read to the end, unless `first_only` says that the first page will do: they are put in the order of
+        their texts, of two dates the more precise one is taken, and steps after this one count and compare them all.
+        """
         graph = self._graph
-        answer = graph.values(head.iri, match.property, inverse=match.inverse)
+        if first_only:
+            answer = graph.first_values(head.iri, match.property, inverse=match.inverse)
+        else:
+            answer = graph.values(head.iri, match.property, inverse=match.inverse, cancellation=cancellation)
         score = round(head.score * match.score, 4)
         label = graph.property_label(match.property)
-        values = []
-        for row, (iri, named) in zip(answer.terms, answer.values, strict=True):
-            known = named or (shown_name(iri) if iri is not None else "")
-            if match.inverse:
-                value = Value(known, ValueKind.ENTITY, iri, score) if iri is not None else None
-            else:
-                value = graph.value(Statement(head.iri, match.property, row["value"]), score, known)
-            if value is not None and self._fits(value, match.gender):
-                values.append(value)
-        values = _most_precise(distinct_values(values))
+        read = graph.answer_values(answer, head.iri, match.property, inverse=match.inverse, score=score)
+        values = _most_precise(distinct_values([value for value in read if self._fits(value, match.gender)]))
         values.sort(key=lambda value: value.text)
         if answer.cut:
             found.cut = True
             found.dropped.append(f"more than {VALUE_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
-        if nameless := [value.iri for value in values if value.iri is not None and value.text == shown_name(value.iri)]:
-            found.dropped += unlabelled_note(nameless, graph)
+        found.dropped += unlabelled_note(values, graph)
         name = graph.label(head.iri)
         shown = [value.text for value in values[:_SHOWN]]
         more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
@@ -125,8 +134,10 @@ class PropertyFollower:
         return not stated or self._graph.value(stated[0]).text.casefold() == gender
 
 
-def unlabelled_note(iris: Sequence[str], graph: KnowledgeGraph) -> list[str]:
+def unlabelled_note(values: Sequence[Value], graph: KnowledgeGraph) -> list[str]:
     """What is said of values that are shown by their ids; nothing where their IRIs read as names."""
+    nameless = [value for value in values if value.iri is not None and value.text.endswith(NO_LABEL)]
+    iris = [value.iri for value in nameless if value.iri is not None and value.text == shown_name(value.iri)]
     ids = [identifier for iri in iris if (identifier := identifier_of(iri))]
     if not ids:
         return []
@@ -145,10 +156,6 @@ def _most_precise(values: list[Value]) -> list[Value]:
     """Without the dates that another one says more precisely ("1950" beside "2 March 1950")."""
     dates = {value.text: parse_date(value.text) for value in values if value.kind is ValueKind.DATE}
     normal = {text: str(date) for text, date in dates.items() if date}
-    if len(normal) < 2:
-        return values
-    return [
-        value
-        for value in values
-        if not any(other.startswith(normal.get(value.text, "?") + "-") for other in normal.values())
-    ]
+    # Whatever a date goes on from after a hyphen is a less precise one.
+    surpassed = {date[: match.start()] for date in normal.values() for match in re.finditer("-", date)}
+    return [value for value in values if normal.get(value.text) not in surpassed] if len(normal) > 1 else values

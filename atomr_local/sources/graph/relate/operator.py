@@ -10,7 +10,6 @@ from atomr_local.sources.graph.knowledge_graph import (
     KnowledgeGraph,
     Statement,
     bound,
-    select_labelled,
 )
 from atomr_local.sources.graph.linking import Linker, tie_factor
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
@@ -24,7 +23,7 @@ from atomr_local.sources.graph.relate.containment import Containment, Level, req
 from atomr_local.sources.graph.relate.counting import asks_how_many, countable, counted, whose_number
 from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower, distinct_values
 from atomr_local.sources.graph.relate.heads import Head, HeadLinker
-from atomr_local.sources.graph.relate.hub_counts import count_values
+from atomr_local.sources.graph.relate.hub_counts import can_count, count_values, values_pattern
 from atomr_local.sources.graph.relate.ordering import ordered_values, requested_order
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
@@ -102,7 +101,7 @@ class Relate:
             cancellation.check()
             chosen = self._selector.select(candidate.iri, wording, ranked, time, request.question)
             if chosen:
-                found: Retrieval | None = self._answer(candidate, chosen, request, time, level)
+                found: Retrieval | None = self._answer(candidate, chosen, request, time, level, cancellation)
             else:
                 found = self._values_above(candidate, level, ranked, request)
             if found is not None:
@@ -139,7 +138,7 @@ class Relate:
         head, found = taken[0]
         valued = [(other, item) for other, item in taken if item.values]
         equals = [other for other in heads if abs(other.score - heads[0].score) <= _EQUAL]
-        if len({item.values for _, item in valued}) > 1:
+        if len(valued) > 1 and len({item.values for _, item in valued}) > 1:
             names = ", ".join(self._graph.label(other.iri) for other, _ in valued[:_SHOWN])
             note = f"the name may mean any of {names}; {self._graph.label(head.iri)} was taken"
             link = head.score if head.tied > 1 else head.score * tie_factor(len(valued))
@@ -185,26 +184,31 @@ class Relate:
         request: Request,
         time: TimeConstraint | None,
         level: Level | None,
+        cancellation: Cancellation,
     ) -> Retrieval:
-        found = FollowedValues()
-        for match in chosen:
-            if time is None or not self._follower.follow_at(time, head, match, request, found):
-                self._follower.follow(head, match, request, found)
+        at_level = level is not None and all(self._containment.applies(level, match) for match in chosen)
+        counting = asks_how_many(request.question) and chosen[0].score >= _COUNTED
+        # What has more values than a page is counted in the store, and the others need not be read.
+        in_store = counting and time is None and not at_level and can_count(self._graph, chosen)
+        found = self._followed(head, chosen, request, time, cancellation, first_only=in_store)
+        if in_store and found.cut and not countable(found.values, chosen):
+            found = self._followed(head, chosen, request, time, cancellation)
         values, whole = distinct_values(found.values), not found.dropped
         if all(match.inverse for match in chosen) and not asks_how_many(request.question):
             # A property says itself of what kind its values are; what points to the head may be of any.
-            values, others = self._classes.kept(values, request.arguments[1].text)
+            pattern = values_pattern(head.iri, chosen)
+            values, others = self._classes.kept(values, request.arguments[1].text, pattern, cancellation)
             found.dropped += [others] if others else []
-        if level is not None and values and all(self._containment.applies(level, match) for match in chosen):
+        if level is not None and values and at_level:
             values = self._at_level(values, level, request, found)
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
                 return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
-        elif asks_how_many(request.question) and countable(values, chosen) and chosen[0].score >= _COUNTED:
-            if whole:
-                values = self._count(values, head, chosen[0], request, found)
-            elif found.cut and time is None:
+        elif counting and countable(values, chosen):
+            if found.cut and time is None:
                 values = self._count_in_store(values, head, chosen, request, found)
+            elif whole:
+                values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
             values=tuple(values),
@@ -215,6 +219,22 @@ class Relate:
             dropped=tuple(found.dropped),
             linked=self._linked(head),
         )
+
+    def _followed(
+        self,
+        head: Head,
+        chosen: Sequence[PropertyMatch],
+        request: Request,
+        time: TimeConstraint | None,
+        cancellation: Cancellation,
+        *,
+        first_only: bool = False,
+    ) -> FollowedValues:
+        found = FollowedValues()
+        for match in chosen:
+            if time is None or not self._follower.follow_at(time, head, match, request, found):
+                self._follower.follow(head, match, request, found, cancellation, first_only=first_only)
+        return found
 
     def _linked(self, head: Head) -> Value:
         return self._graph.entity_value(head.iri, head.score)
@@ -239,7 +259,7 @@ class Relate:
         graph = self._graph
         pairs = dict.fromkeys((step.subject, step.property) for step in steps)
         return [
-            select_labelled(graph, f"{bound(subject)} {bound(prop)} ?value .").evidence(
+            graph.labelled(f"{bound(subject)} {bound(prop)} ?value .").evidence(
                 graph.label(subject),
                 " ".join(graph.sentence(step) for step in steps if (step.subject, step.property) == (subject, prop)),
                 score,
@@ -271,7 +291,8 @@ class Relate:
         """How many values there are of the kind asked for, in the values' place."""
         label, name = self._graph.property_label(match.property), self._graph.label(head.iri)
         last = found.evidence[-1]
-        of_kind, kind = counted(values, request.question, self._graph.types)
+        types = self._graph.types_of([value.iri for value in values if value.iri is not None])
+        of_kind, kind = counted(values, request.question, lambda iri: list(map(self._graph.label, types[iri])))
         without = f", without {len(values) - len(of_kind)} not of the kind '{kind}'" if kind else ""
         listed = f"{last.text} {name} — {label}: {len(of_kind)} in all{without}."
         found.evidence[-1] = replace(last, text=listed)

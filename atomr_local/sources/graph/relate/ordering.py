@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 from atomr_local.language.literals import Date
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, term_iri, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, QualifiedStatements, qualified_statements
+from atomr_local.sources.graph.query_results import SelectResult, term_text
 from atomr_local.sources.graph.relate.following import distinct_values
 from atomr_local.sources.protocol import Request, Retrieval
 
@@ -70,7 +71,7 @@ def by_order(statements: QualifiedStatements | None, plain: SelectResult, order:
     texts = [term_text(row["value"]) for row in plain.terms]
     if order.place == NOW:
         kept = [i for i, text in enumerate(texts) if text not in timed or any(item.end is None for item in timed[text])]
-        return _only(plain, kept) if kept else None
+        return plain.only(kept) if kept else None
     if statements is None or not timed or any(text not in timed for text in texts):
         return None
     begun = [(start, text) for text, items in timed.items() for item in items if (start := item.start or item.point)]
@@ -99,15 +100,6 @@ def _placed(begun: Sequence[tuple[Date, str]], place: int) -> str | None:
     return distinct[index][1]
 
 
-def _only(answer: SelectResult, places: Sequence[int]) -> SelectResult:
-    return replace(
-        answer,
-        rows=tuple(answer.rows[i] for i in places),
-        terms=tuple(answer.terms[i] for i in places),
-        values=tuple(answer.values[i] for i in places) if answer.values else (),
-    )
-
-
 def ordered_values(
     graph: KnowledgeGraph, head: str, match: PropertyMatch, order: Order, link: float, request: Request
 ) -> Retrieval:
@@ -121,11 +113,7 @@ def ordered_values(
     found = by_order(statements, plain, order)
     answer = plain if found is None else found
     score = round(link * match.score, 4)
-    terms = [(row["value"], term_iri(row["value"])) for row in answer.terms]
-    values = [
-        graph.entity_value(iri, score) if iri is not None else graph.value(Statement(head, match.property, term), score)
-        for term, iri in terms
-    ]
+    values = graph.answer_values(answer, head, match.property, inverse=match.inverse, score=score)
     name, label = graph.label(head), graph.property_label(match.property)
     listed = ", ".join(value.text for value in values)
     said = f" ({order.word})" if found is not None else ""

@@ -1,4 +1,5 @@
-"""Entities with more values of a property than are read: what is counted is right, and what was not read is said."""
+"""Entities with very many values of a property: up to ten thousand are all read, in pages and only as far as somebody
+needs them; beyond that what is counted is right, and what was not read is said."""
 
 from __future__ import annotations
 
@@ -7,10 +8,14 @@ from collections.abc import Iterator
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, VALUE_LIMIT
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled
+from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE, VALUE_LIMIT, KnowledgeGraph
+from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult
+from atomr_local.sources.protocol import Request, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
-FILMS, SERIES, WINNERS, SONGS = 2_050, 40, 2_100, 350
+FILMS, SERIES, WINNERS, SONGS, LEVELS = VALUE_LIMIT - 40, 40, VALUE_LIMIT + 100, 1_600, 700
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +27,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     lines += [f"Big Prize | winner | Person {number}" for number in range(WINNERS)]
     lines += ["Big Prize | inception | 1950-01-01", "Big Prize | country | Norway"]
     lines += [f"Song {number} | performer | Cy Small" for number in range(SONGS)]
+    lines += [f"Gauge | height | {number} m" for number in range(LEVELS)]
+    lines += [f"Gauge | inception | {1000 + number}" for number in range(LEVELS)] + ["Gauge | inception | 1200-05-06"]
     home = tmp_path_factory.mktemp("hubs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOMR_HOME", str(home))
@@ -30,26 +37,42 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     source.close()
 
 
-def test_more_values_than_are_read_are_counted_in_the_store(ask: Asker) -> None:
-    found = ask.request(Operator.RELATE, "Ann Hub", "films directed", question="How many films did Ann Hub direct?")
-    assert [value.text for value in found.values] == [str(FILMS)]
-    assert f"{FILMS} in all, without {SERIES} not of the kind 'film'" in found.evidence[-1].text
-    assert "COUNT" in found.evidence[-1].locator["sparql"]
-    assert found.dropped == (
-        f"of {FILMS + SERIES} values of director the first {VALUE_LIMIT} were read; all were counted",
-    )
-    assert ask.relate("Ann Hub", "films directed", "How many works did Ann Hub direct?") == [str(FILMS + SERIES)]
+@pytest.fixture
+def queries(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that the graph runs from here on."""
+    run: list[str] = []
+    select = KnowledgeGraph.select
+
+    def noted(graph: KnowledgeGraph, query: str, limit: int | None = None) -> SelectResult:
+        run.append(query)
+        return select(graph, query, limit)
+
+    monkeypatch.setattr(KnowledgeGraph, "select", noted)
+    return run
 
 
-def test_values_forward_are_counted_too(ask: Asker) -> None:
-    assert ask.relate("Big Prize", "winner", "How many winners does the Big Prize have?") == [str(WINNERS)]
+def property_of(ask: Asker, name: str, label: str, *, inverse: bool = False) -> tuple[str, str]:
+    """The IRIs of an entity and one of its properties."""
+    graph = ask.source.graph
+    iri = ask.search(name).values[0].iri or ""
+    [prop] = [one for one in graph.properties_of(iri, inverse=inverse) if graph.property_label(one) == label]
+    return iri, prop
 
 
-def test_hundreds_of_values_are_all_read_and_evidence_shows_some(ask: Asker) -> None:
-    found = ask.request(Operator.RELATE, "Cy Small", "songs performed", question="Which songs did Cy Small perform?")
-    assert len(found.values) == SONGS and found.dropped == ()
+def test_ten_thousand_values_are_all_read_and_evidence_shows_some(ask: Asker) -> None:
+    found = ask.request(Operator.RELATE, "Ann Hub", "films directed", question="Which films did Ann Hub direct?")
+    assert [value.text for value in found.values] == sorted(f"Film {number}" for number in range(FILMS))
+    assert len({value.iri for value in found.values}) == FILMS
+    [note] = found.dropped
+    assert note.startswith("left out, each is no film: ") and note.endswith(f" and {SERIES - 5} more")
     assert len(found.evidence[0].locator["rows"]) == ROW_LIMIT
-    assert ask.relate("Cy Small", "performer", "How many songs did Cy Small perform?") == [str(SONGS)]
+    assert f"and {FILMS + SERIES - 12} more" in found.evidence[0].text
+
+
+def test_values_of_another_class_are_told_apart_in_the_store(ask: Asker, queries: list[str]) -> None:
+    ask.request(Operator.RELATE, "Ann Hub", "films directed", question="Which films did Ann Hub direct?")
+    looked_at = [query for query in queries if "?type" in query and "VALUES ?value" in query]
+    assert len(looked_at) == 1 and looked_at[0].count("<urn:atomr:entity:Film%20") == SERIES
 
 
 def test_a_list_that_was_not_read_to_its_end_says_so(ask: Asker) -> None:
@@ -58,10 +81,113 @@ def test_a_list_that_was_not_read_to_its_end_says_so(ask: Asker) -> None:
     assert found.dropped == (f"more than {VALUE_LIMIT} values of winner; the rest were left out",)
 
 
+@pytest.mark.parametrize(
+    ("name", "label", "inverse", "number", "cut"),
+    [
+        ("Cy Small", "performer", True, SONGS, False),
+        ("Ann Hub", "director", True, VALUE_LIMIT, False),
+        ("Big Prize", "winner", False, VALUE_LIMIT, True),
+        ("Gauge", "height", False, LEVELS, False),
+        ("Big Prize", "country", False, 1, False),
+    ],
+)
+def test_pages_are_the_whole_list_in_parts(
+    ask: Asker, name: str, label: str, inverse: bool, number: int, cut: bool
+) -> None:
+    graph = ask.source.graph
+    iri, prop = property_of(ask, name, label, inverse=inverse)
+    pages = list(graph.value_pages(iri, prop, inverse=inverse))
+    whole = graph.values(iri, prop, inverse=inverse)
+    rows = [row for page in pages for row in page.rows]
+    assert rows == whole.rows and len(rows) == len({row["value"] for row in rows}) == number
+    assert whole.cut is cut and [page.cut for page in pages] == [True] * (len(pages) - 1) + [cut]
+    assert len(pages[0].terms) == min(FIRST_PAGE, number)
+    assert {page.sparql for page in pages} == {whole.sparql}
+
+
+def test_an_entity_without_values_has_one_empty_page(ask: Asker) -> None:
+    iri, prop = property_of(ask, "Big Prize", "winner")
+    [page] = ask.source.graph.value_pages(iri, prop, inverse=True)
+    assert page.terms == () and not page.cut
+
+
+def test_a_page_is_read_when_it_is_asked_for(ask: Asker, queries: list[str]) -> None:
+    iri, prop = property_of(ask, "Big Prize", "winner")
+    queries.clear()
+    pages = ask.source.graph.value_pages(iri, prop)
+    assert queries == []
+    next(pages)
+    next(pages)
+    assert [query.rsplit("\n", 1)[1] for query in queries] == ["OFFSET 0", f"OFFSET {FIRST_PAGE}"]
+
+
+def test_reading_is_cancelled_between_pages(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancellation = Cancellation()
+    run: list[str] = []
+    select = KnowledgeGraph.select
+
+    def cancelling(graph: KnowledgeGraph, query: str, limit: int | None = None) -> SelectResult:
+        if "OFFSET" in query:
+            run.append(query)
+            cancellation.cancel()
+        return select(graph, query, limit)
+
+    monkeypatch.setattr(KnowledgeGraph, "select", cancelling)
+    arguments = (Value("Big Prize"), Value("winner"))
+    with pytest.raises(Cancelled):
+        ask.source.retrieve(Request("Who won the Big Prize?", "", Operator.RELATE, arguments), cancellation)
+    assert len(run) == 1
+
+
+def test_values_are_as_one_by_one(ask: Asker) -> None:
+    graph = ask.source.graph
+    for name, label in (("Big Prize", "winner"), ("Gauge", "height"), ("Gauge", "inception")):
+        iri, prop = property_of(ask, name, label)
+        answer = graph.first_values(iri, prop)
+        singly = [graph.value(statement, 0.5) for statement in graph.statements(iri, prop, limit=FIRST_PAGE)]
+        assert graph.answer_values(answer, iri, prop, score=0.5) == singly
+        assert len(singly) == FIRST_PAGE
+
+
+def test_of_many_dates_the_less_precise_one_is_left_out(ask: Asker) -> None:
+    found = ask.request(Operator.RELATE, "Gauge", "inception", question="When was the Gauge founded?")
+    years = [str(1000 + number) for number in range(LEVELS) if number != 200]
+    assert [value.text for value in found.values] == sorted([*years, "1200-05-06"])
+    assert {value.kind for value in found.values} == {ValueKind.DATE}
+
+
+def test_a_hub_is_counted_in_the_store(ask: Asker, queries: list[str]) -> None:
+    found = ask.request(Operator.RELATE, "Ann Hub", "films directed", question="How many films did Ann Hub direct?")
+    assert [value.text for value in found.values] == [str(FILMS)]
+    assert f"{FILMS} in all, without {SERIES} not of the kind 'film'" in found.evidence[-1].text
+    assert "COUNT" in found.evidence[-1].locator["sparql"]
+    assert found.dropped == (
+        f"of {FILMS + SERIES} values of director the first {FIRST_PAGE} were read; all were counted",
+    )
+    assert sum("OFFSET" in query for query in queries) == 1
+    assert ask.relate("Ann Hub", "films directed", "How many works did Ann Hub direct?") == [str(FILMS + SERIES)]
+
+
+def test_values_forward_are_counted_too(ask: Asker) -> None:
+    assert ask.relate("Big Prize", "winner", "How many winners does the Big Prize have?") == [str(WINNERS)]
+    assert ask.relate("Cy Small", "performer", "How many songs did Cy Small perform?") == [str(SONGS)]
+
+
+def test_numbers_are_no_things_that_are_counted(ask: Asker) -> None:
+    found = ask.relate("Gauge", "height", "How many heights does the Gauge have?")
+    assert sorted(found) == sorted(f"{number} m" for number in range(LEVELS))
+
+
 def test_members_of_a_class_are_counted_in_the_store(ask: Asker) -> None:
     found = ask.request(Operator.RELATE, "Ann Hub", "films", question="How many films did Ann Hub make?")
     assert [value.text for value in found.values] == [str(FILMS)]
-    assert found.dropped == (f"of {FILMS} the first {VALUE_LIMIT} were read; all were counted",)
+    assert found.dropped == (f"of {FILMS} the first {FIRST_PAGE} were read; all were counted",)
+
+
+def test_members_of_a_class_are_all_read(ask: Asker) -> None:
+    assert ask.relate("Ann Hub", "films", "Which films did Ann Hub make?") == sorted(
+        f"Film {number}" for number in range(FILMS)
+    )
 
 
 def test_what_else_a_hub_has_is_seen_beside_its_many_values(ask: Asker) -> None:
@@ -73,6 +199,25 @@ def test_what_else_a_hub_has_is_seen_beside_its_many_values(ask: Asker) -> None:
     assert {graph.property_label(fact.property) for fact in graph.main_facts(iri)} == labels
 
 
+@pytest.mark.parametrize("most", [20_000, 1_000])
+def test_of_many_properties_those_of_a_hub_are_read_or_asked_for(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    from atomr_local.sources.graph import knowledge_graph
+
+    monkeypatch.setattr(knowledge_graph, "_MANY_PROPERTIES", 2)
+    monkeypatch.setattr(knowledge_graph, "_MOST_COUNTED", most)
+    graph = ask.source.graph
+    for name, inverse, labels in (
+        ("Big Prize", False, {"winner", "inception", "country"}),
+        ("Ann Hub", True, {"director"}),
+        ("film", True, {"instance of"}),
+    ):
+        iri = ask.search(name).values[0].iri or ""
+        read = graph._read_properties(iri, inverse)
+        assert {graph.property_label(prop) for prop in read} == labels
+
+
 def test_filter_asks_the_store_for_a_value_that_was_not_read(ask: Asker) -> None:
     for number in (0, WINNERS // 2, WINNERS - 1):
         assert ask.keeps("Big Prize", f"winner is Person {number}") is True
@@ -80,6 +225,15 @@ def test_filter_asks_the_store_for_a_value_that_was_not_read(ask: Asker) -> None
     assert ask.keeps("Big Prize", "winner is Ann Hub") is False
     assert ask.keeps("Big Prize", "winner is Nobody Known") is None
     assert ask.keeps("Big Prize", "Norway") is True
+    assert ask.keeps("Ann Hub", "director of Nobody Known") is False
+
+
+def test_filter_reads_up_to_the_value_that_is_meant(ask: Asker, queries: list[str]) -> None:
+    assert ask.keeps("Gauge", "height more than 4 m") is True
+    assert sum("OFFSET" in query for query in queries) == 1
+    queries.clear()
+    assert ask.keeps("Gauge", f"height more than {LEVELS - 1} m") is False
+    assert sum("OFFSET" in query for query in queries) == 2
 
 
 def test_filter_compares_the_number_of_all_values(ask: Asker) -> None:
