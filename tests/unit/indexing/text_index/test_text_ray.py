@@ -43,7 +43,7 @@ def cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", PYTHONPATH)
         text_ray.require_ray()
-        text_ray._start("local", 3)
+        text_ray.start_ray("local", 3)
         yield ray
         ray.shutdown()
 
