@@ -63,26 +63,24 @@ class Killer:
         self.node = node
         self.told = ""
         self._began = time.monotonic()
-        self._idle = node.workers_seconds()
 
     def kill(self, when: str) -> None:
         if not self.told:
-            worked = self.node.workers_seconds() - self._idle
-            self.told = (
-                f"node {self.node.number} killed {when}, {time.monotonic() - self._began:.1f} s into the build, "
-                f"its worker had {worked:.1f} s of processor time"
-            )
+            self.told = f"node {self.node.number} killed {when}, {time.monotonic() - self._began:.1f} s into the build"
             self.node.kill()
 
     @contextmanager
     def after_work(self, seconds: float) -> Iterator[None]:
-        """Kill when the node's worker has had so many processor seconds."""
+        """Kill when the node's workers have had so many processor seconds for tasks of the build."""
         done = threading.Event()
+        at_first: dict[int, float] = {}
 
         def watch() -> None:
-            while not done.wait(0.1):
-                if self.node.workers_seconds() - self._idle >= seconds:
-                    self.kill("at work")
+            while not done.wait(0.05):
+                now = self.node.task_seconds()
+                at_first.update({pid: used for pid, used in now.items() if pid not in at_first})
+                if (worked := sum(used - at_first[pid] for pid, used in now.items())) >= seconds:
+                    self.kill(f"after {worked:.1f} s of processor time for a task that it had not ended")
                     return
 
         thread = threading.Thread(target=watch, daemon=True)
@@ -156,7 +154,7 @@ def prove(cluster: RayNodes, words: list[Path], embedded: list[Path], embedder: 
                 killer.kill(f"when {state.passages} passages were written")
 
             if how == "killed-at-work":
-                with killer.after_work(1.0 if vectors == "later" else 5.0):
+                with killer.after_work(0.3 if vectors == "later" else 2.0):
                     build_text_index(files, how, embedder=embedder, engine="ray", vectors=vectors)
             else:
                 progress = first if how == "killed-with-results" else None

@@ -27,6 +27,7 @@ _PORTS_OF_NODE = 300
 _START = 60  # seconds until a node must be there
 _ATTEMPTS = 3  # at starting it: Ray gives its agents 15 s, which a busy machine may not have
 _SLOW = 600  # seconds that its workers have, and may be silent
+_TASK = "MapBatches"  # in the titles that Ray gives its workers
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,9 +46,9 @@ class RayNode:
         """Processor seconds of its processes that still run."""
         return sum(map(processor_seconds, self.processes()))
 
-    def workers_seconds(self) -> float:
-        """Processor seconds of its workers alone, which do the tasks of jobs."""
-        return sum(processor_seconds(pid) for pid in self.processes() if _title(pid).startswith("ray::"))
+    def task_seconds(self) -> dict[int, float]:
+        """Processor seconds of those of its workers that do a task of Ray Data at present, by their process ids."""
+        return {pid: processor_seconds(pid) for pid in self.processes() if _TASK in _title(pid)}
 
     def kill(self) -> None:
         """Take away the node at once, as when its machine loses power."""
