@@ -130,19 +130,18 @@ class TestWithoutRay:
             build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray", processes=number)
         assert reading == [3, 1]
 
-    def test_a_lost_node_is_logged_once(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        alive = [True, True, True]
+    def test_a_lost_node_is_logged_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        alive, logged = [True, True, True], []
         nodes = SimpleNamespace(nodes=lambda: [{"Alive": one} for one in alive])
         monkeypatch.setitem(sys.modules, "ray", nodes)
+        monkeypatch.setattr(text_ray._log, "warning", lambda text, *given: logged.append(text % given))
         running = object.__new__(text_ray.RayTextBuild)
         running._note_lost_nodes()
-        assert not caplog.messages
+        assert not logged
         alive[1] = False
         running._note_lost_nodes()
         running._note_lost_nodes()
-        assert caplog.messages == ["Ray: 1 of 3 nodes are gone; the others do their work."]
+        assert logged == ["Ray: 1 of 3 nodes are gone; the others do their work."]
 
     @pytest.mark.slow
     def test_an_embedder_is_sent_without_its_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
