@@ -2,11 +2,12 @@
 
     python scripts/make_wiki_dump.py /tmp/big.xml.bz2 --articles 100000 --multistream
     python scripts/make_wiki_dump.py /tmp/big.xml.gz --articles 20000 --words-of corpus.jsonl
+    python scripts/make_wiki_dump.py /tmp/part2.xml.bz2 --articles 20000 --seed 2 --first-page 30000
 
 The same arguments give the same bytes. Beside the articles, every tenth title is a redirect, every fiftieth a
 disambiguation page and every twentieth a talk page. Articles have an infobox, sections, links, references, a table and
 a category. With --words-of their sentences are those of a corpus (JSON lines with "text"), shuffled; else they are
-made up.
+made up. Each file of a dump in several, as large ones are, needs a --seed and a --first-page of its own.
 """
 
 from __future__ import annotations
@@ -50,10 +51,19 @@ _SOURCE_SENTENCES = 20_000
 
 
 def write_dump(
-    path: Path, articles: int, *, seed: int = 0, multistream: bool = False, corpus: Path | None = None
+    path: Path,
+    articles: int,
+    *,
+    seed: int = 0,
+    multistream: bool = False,
+    corpus: Path | None = None,
+    first_page: int = 1,
 ) -> None:
-    """Write a dump of `articles` articles to `path`; .gz and .bz2 are compressed, `multistream` as Wikimedia's are."""
-    pages = _pages(articles, random.Random(seed), _sentences_of(corpus) if corpus else [])
+    """Write a dump of `articles` articles to `path`; .gz and .bz2 are compressed, `multistream` as Wikimedia's are.
+
+    The pages have the ids from `first_page` on.
+    """
+    pages = _pages(articles, random.Random(seed), _sentences_of(corpus) if corpus else [], first_page)
     if multistream:
         with path.open("wb") as out:
             out.write(bz2.compress(_HEAD.encode()))
@@ -88,8 +98,8 @@ def _sentences_of(corpus: Path) -> list[str]:
     return found
 
 
-def _pages(articles: int, chance: random.Random, source: list[str]) -> Iterator[str]:
-    number = 0
+def _pages(articles: int, chance: random.Random, source: list[str], first: int) -> Iterator[str]:
+    number = first - 1
     for article in range(articles):
         title = f"{_name(chance)} {_name(chance)} {article}"
         number += 1
@@ -162,6 +172,7 @@ def main() -> int:
     parser.add_argument(
         "--words-of", type=Path, metavar="CORPUS", help="take the sentences from a corpus of JSON lines"
     )
+    parser.add_argument("--first-page", type=int, default=1, metavar="ID", help="the id of the first page")
     arguments = parser.parse_args()
     write_dump(
         arguments.out,
@@ -169,6 +180,7 @@ def main() -> int:
         seed=arguments.seed,
         multistream=arguments.multistream,
         corpus=arguments.words_of,
+        first_page=arguments.first_page,
     )
     print(f"{arguments.out}: {arguments.articles} articles, {arguments.out.stat().st_size:,} bytes", file=sys.stderr)
     return 0

@@ -92,7 +92,7 @@ def build_text_index(
             `filling.embed_text_index` the rest. "auto": now for small inputs, later for large ones; when adding, as the
             index is.
         processes: how many read the pages of a MediaWiki dump at the same time; the index is the same. By default one
-            for each processor core, up to four. Ray's workers read with one each.
+            for each processor core, up to four. Of several files, Ray's workers read one each, in one process.
         tell: called with what the user should know, such as that an unfinished build continues.
 
     Raises:
@@ -109,8 +109,7 @@ def build_text_index(
     total = sum(store.input_size(file) for file in files)
     wanted = list(dict.fromkeys(titles)) if titles is not None else None
     keys = frozenset(map(name_key, wanted)) if wanted is not None else None
-    number = 1 if engine == "ray" else processes or default_processes()
-    work = page_work(number, PASSAGE_WORDS, tokens_of(embedder))
+    work = page_work(processes or default_processes(), PASSAGE_WORDS, tokens_of(embedder))
     selection = ArticleSelection(format, limit, keys, replace(options or ReadOptions(), work=work))
     require_one_readable(files, selection)  # what cannot be read at all is told before anything is loaded
     settings: dict[str, Any] = {

@@ -23,14 +23,15 @@ import pickle
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import errors
 from atomr_local.errors import AtomrError, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing.builds.space import write_error
-from atomr_local.indexing.readers.base import Article
+from atomr_local.indexing.readers.base import Article, PageWork
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
 from atomr_local.indexing.text_index.build import Read, TextBuild, cut_article, encode_all
@@ -42,6 +43,8 @@ from atomr_local.system.offline_imports import import_without_sockets
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
+
+_log = logging.getLogger(__name__)
 
 # Of a wave, for each core: enough that the start of a wave costs little, few enough to lose when the build is killed.
 _BLOCKS = 4
@@ -84,10 +87,12 @@ class RayTextBuild(TextBuild):
     """
 
     _cores = 1
+    _nodes = 0  # that were alive when last looked
     _files_read: Iterator[tuple[int, Iterator[_Packet]]] | None = None
 
     def run(self) -> None:
         with _cluster() as self._cores, _told():
+            self._note_lost_nodes()
             super().run()
 
     def _at_once(self) -> int:
@@ -116,6 +121,8 @@ class RayTextBuild(TextBuild):
         """
         import ray.data
 
+        # Each worker has one core.
+        selection = replace(self.selection, options=replace(self.selection.options, work=PageWork()))
         for begin in range(first, len(self.files), self._cores):
             numbers = range(begin, min(begin + self._cores, len(self.files)))
             items = [
@@ -129,11 +136,21 @@ class RayTextBuild(TextBuild):
                 .map_batches(
                     _read_file,
                     batch_size=1,
-                    fn_kwargs={"selection": self.selection, "tokens": self._tokens, "alone": len(self.files) == 1},
+                    fn_kwargs={"selection": selection, "tokens": self._tokens, "alone": len(self.files) == 1},
                 )
                 .materialize()
             )
+            self._note_lost_nodes()
             yield from _by_file(read.to_arrow_refs())
+
+    def _note_lost_nodes(self) -> None:
+        """Log that nodes are gone. Ray does their tasks anew on the others."""
+        import ray
+
+        alive = sum(bool(node["Alive"]) for node in ray.nodes())
+        if alive < self._nodes:
+            _log.warning("Ray: %d of %d nodes are gone; the others do their work.", self._nodes - alive, self._nodes)
+        self._nodes = alive
 
     def _embed(self, batch: list[dict[str, Any]]) -> None:
         """Done where the passages are written."""
@@ -160,6 +177,7 @@ class RayTextBuild(TextBuild):
         )
         # A fragment for each block: the write is then done by the task that embeds.
         lance_ray.write_lance(passages, str(table.path.absolute()), mode="append", schema=schema, min_rows_per_file=1)
+        self._note_lost_nodes()
         table.reload()
         if table.rows != rows + len(batch) or not _are_here(table.path):
             table.go_back(before)
@@ -176,10 +194,11 @@ def _cluster() -> Iterator[int]:
     import ray
     import ray.data
 
-    mine = not ray.is_initialized()
-    if mine:
-        _start(os.environ.get("RAY_ADDRESS") or "local")
-    try:
+    with ExitStack() as stack:
+        if not ray.is_initialized():
+            stack.enter_context(_unprinted())
+            start_ray(os.environ.get("RAY_ADDRESS") or "local")
+            stack.callback(ray.shutdown)
         context = ray.data.DataContext.get_current()
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
@@ -187,12 +206,25 @@ def _cluster() -> Iterator[int]:
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what fails is told by its error
         yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+@contextmanager
+def _unprinted() -> Iterator[None]:
+    """Keep off the terminal what Ray's servers tell every program, such as the logs of a node that is gone."""
+    from ray._private import worker
+
+    printing = "print_to_stdstream"  # its name in the versions known
+    before = getattr(worker, printing, None)
+    if before is not None:
+        setattr(worker, printing, lambda *_, **__: None)
+    try:
+        yield
     finally:
-        if mine:
-            ray.shutdown()
+        if before is not None:
+            setattr(worker, printing, before)
 
 
-def _start(address: str, cores: int | None = None) -> None:
+def start_ray(address: str, cores: int | None = None) -> None:
     """Start or find the cluster, a new one with so many cores."""
     import ray
     from ray._private import ray_constants

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +27,9 @@ from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index import build as text_build
+from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.text_index import ray_build as text_ray
+from atomr_local.indexing.text_index.build import TextBuild
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
@@ -43,7 +46,7 @@ def cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", PYTHONPATH)
         text_ray.require_ray()
-        text_ray._start("local", 3)
+        text_ray.start_ray("local", 3)
         yield ray
         ray.shutdown()
 
@@ -111,6 +114,34 @@ class TestWithoutRay:
         told = " ".join(CliRunner().invoke(atomr, ["text", "build", "--help"]).output.split())
         assert "--engine [local|ray]" in told
         assert "opens network sockets" in told
+
+    def test_a_single_file_is_read_by_as_many_processes_as_without_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reading: list[int] = []
+
+        class Noting(TextBuild):
+            def run(self) -> None:
+                reading.append(self.selection.options.work.processes)
+                super().run()
+
+        monkeypatch.setattr(text_index, "_engine", lambda _: Noting)
+        for number in (3, 1):
+            build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray", processes=number)
+        assert reading == [3, 1]
+
+    def test_a_lost_node_is_logged_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        alive, logged = [True, True, True], []
+        nodes = SimpleNamespace(nodes=lambda: [{"Alive": one} for one in alive])
+        monkeypatch.setitem(sys.modules, "ray", nodes)
+        monkeypatch.setattr(text_ray._log, "warning", lambda text, *given: logged.append(text % given))
+        running = object.__new__(text_ray.RayTextBuild)
+        running._note_lost_nodes()
+        assert not logged
+        alive[1] = False
+        running._note_lost_nodes()
+        running._note_lost_nodes()
+        assert logged == ["Ray: 1 of 3 nodes are gone; the others do their work."]
 
     @pytest.mark.slow
     def test_an_embedder_is_sent_without_its_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
