@@ -19,6 +19,7 @@ from atomr_local.backbone.templates import Style, in_style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.answer_form import in_asked_form
+from atomr_local.planning.asked_property import with_asked_property
 from atomr_local.planning.confirmed_property import with_confirmed_property
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
@@ -207,7 +208,7 @@ class Planner:
     def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
-            tree = in_asked_form(with_confirmed_property(with_comparisons(tree)), question)
+            tree = in_asked_form(with_confirmed_property(with_comparisons(with_asked_property(tree))), question)
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self.limits) if p.fatal] or _misread(tree, question)

@@ -57,7 +57,7 @@ def with_searches(tree: Tree) -> Tree:
     def expanded(node: Node) -> tuple[Node, ...]:
         """The Search and the Relate for a Relate on a name; any other node alone."""
         head = node.call.arguments[0] if node.call is not None and node.call.operator is Operator.RELATE else None
-        if node.call is None or not isinstance(head, Literal) or head.references or not _is_name(head.text):
+        if node.call is None or not isinstance(head, Literal) or head.references or not is_name(head.text):
             return (replace(node, children=below(node)),)
         question, search = search_for(head.text)
         found = Node(next(numbers), question, search)
@@ -86,7 +86,7 @@ def with_searches(tree: Tree) -> Tree:
     return renumbered(Tree(replace(tree.root, children=below(tree.root))))
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """Whether the text is spelt as a name: all but the small words have capitals or begin with digits."""
     found = _WORD.findall(split_qualifier(text)[0])
     telling = [word for word in found if word.casefold() not in english().small]

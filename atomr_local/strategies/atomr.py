@@ -14,6 +14,7 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import PlanReady, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.reasoning.verdict.unmentioned_years import unmentioned_years
+from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.strategies.shared.follow_ups import FollowUps
@@ -77,6 +78,8 @@ class AtomR:
         years = unmentioned_years(tools.recorder.trace) if features.judge_plans and result.values else ()
         if years:
             tools.recorder.emit(WarningRaised(message=f"the evidence does not mention {', '.join(years)}"))
+        for note in unlabelled_note(unlabelled(result.values), str(tools.recorder.trace.settings.get("graph_index"))):
+            tools.recorder.emit(WarningRaised(message=note))
         return result
 
 

@@ -6,17 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.indexing.graph_index.statements.terms import NO_LABEL, shown_name
-from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
 from atomr_local.language.literals import parse_date
-from atomr_local.language.properties import ENTITY, PROPERTY
+from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import VALUE_LIMIT, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.provenance import stated_in, stated_words
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
 from atomr_local.sources.graph.relate.heads import Head
 from atomr_local.sources.protocol import Evidence, Request, Value, ValueKind
+from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 
 _SHOWN = 12
 _GENDER_PROPERTY = PROPERTY + "P21"
@@ -116,7 +114,7 @@ class PropertyFollower:
             found.cut = True
             found.dropped.append(f"more than {VALUE_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
-        found.dropped += unlabelled_note(values, graph)
+        found.dropped += unlabelled_note(unlabelled(values), graph.directory.name)
         name = graph.label(head.iri)
         shown = [value.text for value in values[:_SHOWN]]
         more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
@@ -132,19 +130,6 @@ class PropertyFollower:
             return True
         stated = self._graph.statements(value.iri, _GENDER_PROPERTY, limit=1)
         return not stated or self._graph.value(stated[0]).text.casefold() == gender
-
-
-def unlabelled_note(values: Sequence[Value], graph: KnowledgeGraph) -> list[str]:
-    """What is said of values that are shown by their ids; nothing where their IRIs read as names."""
-    nameless = [value for value in values if value.iri is not None and value.text.endswith(NO_LABEL)]
-    iris = [value.iri for value in nameless if value.iri is not None and value.text == shown_name(value.iri)]
-    ids = [identifier for iri in iris if (identifier := identifier_of(iri))]
-    if not ids:
-        return []
-    of_wikidata = any(iri.startswith(ENTITY) for iri in iris)
-    advice = f": `atomr fetch wikidata --labels-for {graph.directory.name}` adds labels" if of_wikidata else ""
-    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-    return [f"{', '.join(ids[:3])}{more}: no label in this graph{advice}"]
 
 
 def distinct_values(values: Sequence[Value]) -> list[Value]:
