@@ -43,7 +43,7 @@ def answer_text(
     if root is not None and len(trace.nodes) > 1:
         lines += ["", "Tree"]
         lines += _branch(trace, root, 0, guess, verbose)
-    if trace.plan.origin == "fallback" and trace.strategy == "atomr":
+    if trace.plan.origin == "fallback" and trace.plan.attempts:
         lines += ["", "No valid plan was found: the question was answered directly from what was found."]
     if trace.plan.origin == "example":
         lines += ["", "The plan is one that you kept for this question (`atomr examples`)."]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.browser import RunningServer, Seen, chromium, opened, violations
 from support.browser_world import ATTACK, QUESTION, World
+from support.fake_parts import passages
 from support.served_parts import Endless
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -181,6 +182,29 @@ def test_what_is_not_found_says_why_and_shows_its_guess_only_when_asked(world: W
     expect(page.locator("#progress")).to_have_text("Not found")
 
 
+def test_who_somebody_was_is_one_step_with_its_page_and_can_be_run_again(
+    world: World, serve: Served, show: Shown
+) -> None:
+    asked, page_text = "Who was Fritz Lang?", "Fritz Lang was a film director. He was born in Vienna."
+    world.text.found |= dict.fromkeys(("Fritz Lang", asked), passages(("Fritz Lang", page_text)))
+    page, seen = show(serve(world).address)
+    ask(page, asked)
+    expect(page.locator("#answer-body")).to_contain_text("Fritz Lang was a film director.")
+    expect(page.locator("#answer-body")).to_contain_text("Rests on Fritz Lang (text).")
+    expect(page.locator("#answer-body")).not_to_contain_text("⚠")
+    expect(page.locator("[role=treeitem]")).to_have_count(1)
+    row(page, 0).click()
+    expect(page.locator("#piece-e1")).to_contain_text("He was born in Vienna.")
+    assert not world.backbone.requests, "no model is asked"
+    page.get_by_role("button", name="Edit plan").click()
+    expect(page.locator("#plan-text")).to_have_value(f"0. {asked} = Answer(summary)")
+    page.locator("#plan-text").press("End")
+    page.get_by_role("dialog").get_by_role("button", name="Run").click()
+    expect(page.locator("#answer-body")).to_contain_text("Fritz Lang was a film director.")
+    expect(page.locator("#answer-body")).not_to_contain_text("⚠")
+    assert len(seen.bodies("/api/ask")) == 2
+
+
 def test_sources_and_strategy_are_those_chosen(world: World, serve: Served, show: Shown) -> None:
     page, seen = show(serve(world).address)
     page.get_by_role("checkbox", name="graph").uncheck()
@@ -195,6 +219,7 @@ def test_sources_and_strategy_are_those_chosen(world: World, serve: Served, show
     [body] = seen.bodies("/api/ask")
     assert (body["sources"], body["strategy"], body["keep"]) == (["text"], "rag", False)
     assert not world.graph.requests and world.text.requests
+    expect(page.locator("#answer-body")).not_to_contain_text("broken down")  # the strategy makes no plan
     page.get_by_role("button", name="History").click()
     expect(page.locator("#history-told")).to_have_text("No question is kept yet.")
 

@@ -63,7 +63,7 @@ export class AnswerPane {
     if (answer.basis === "model" && answer.answers.length) {
       parts.push(make("p", { class: "doubt" }, "⚠ This is the model's own knowledge: no evidence supports it."));
     }
-    if (state.origin === "fallback") {
+    if (state.planFailed) {
       parts.push(make("p", { class: "doubt" }, "⚠ The question could not be broken down; it was answered in one step."));
     }
     if (state.origin === "example") parts.push(make("p", {}, "The plan is the one that you kept for this question."));

@@ -31,6 +31,7 @@ export class Question {
     this.draft = "";
     this.draftEnded = false;
     this.origin = "";
+    this.planFailed = false; // a strategy that makes no plan tries none
     this.compact = "";
     this.nodes = new Map();
     this.evidence = new Map();
@@ -55,7 +56,6 @@ export class Question {
       const ended = step.outcome || step.method || step.answers.length || step.error || step.thought || step.action;
       if (ended) made.ended(view, Object.fromEntries(RESULT.map((name) => [name, step[name]])));
     }
-    made.origin = trace.plan.origin;
     made.answer = {
       status: trace.status, answer: trace.answer, answers: trace.answers, confidence: trace.confidence,
       basis: trace.basis, reason: trace.reason, advice: trace.advice, guess: trace.guess,
@@ -119,8 +119,7 @@ export class Question {
         break;
       case "plan_ready":
         this.understood = event.question;
-        this.origin = event.origin;
-        this.compact = event.compact;
+        this.planned(event);
         this.draft = "";
         this.nodes.clear();
         for (const step of event.nodes) this.nodes.set(step.id, viewOf(step));
@@ -208,9 +207,16 @@ export class Question {
     }
   }
 
+  /** Takes what a plan says of itself: that of an event or of a trace. */
+  planned(plan) {
+    this.origin = plan.origin;
+    this.compact = plan.compact;
+    this.planFailed = plan.origin === "fallback" && plan.attempts > 0;
+  }
+
   finish(trace) {
     this.trace = trace;
-    this.compact = trace.plan.compact;
+    this.planned(trace.plan);
     this.understood = trace.understood_as;
     this.warnings = trace.warnings;
     this.departures = trace.left_machine;

@@ -86,6 +86,7 @@ class QuestionState:
     plan_text: str = ""
     tree: Tree | None = None  # the plan; `nodes` may hold steps that it has not
     origin: PlanOrigin = "model"
+    plan_failed: bool = False  # no plan could be used; a strategy that makes no plan tries none
     nodes: dict[int, NodeView] = field(default_factory=dict)
     evidence: dict[str, Evidence] = field(default_factory=dict)
     answer: AnswerReady | None = None
@@ -192,6 +193,7 @@ class QuestionState:
                 self.conversation = event.conversation
             case events.PlanReady():
                 self.tree, self.origin = event.tree, event.origin
+                self.plan_failed = event.origin == "fallback" and event.attempts > 0
                 self.understood_as = event.tree.question
                 self.nodes = {
                     node.id: NodeView(node, event.tree.parent_of(node.id), resolved_question=node.question)

@@ -112,7 +112,7 @@ def answer_of(state: QuestionState) -> str:
             blocks.append(f"{'Rests' if answer.status == 'answered' else 'The guess rests'} on {rests}.")
         if answer.basis == "model" and answer.answers:
             blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
-        if state.origin == "fallback":
+        if state.plan_failed:
             blocks.append("⚠ The question could not be broken down; it was answered in one step.")
         if state.origin == "example":
             blocks.append("The plan is the one that you kept for this question (F6 lists kept plans).")

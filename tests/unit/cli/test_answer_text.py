@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.grown_steps import grown_trace
 
 from atomr_local.cli.answer_text import answer_text
-from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanOrigin, PlanTrace, Trace
 
 EVIL = "x\x1b]52;c;AAAA\x07\u202ey\nz"
 
@@ -98,3 +98,16 @@ def test_on_request_the_graph_query_of_the_evidence_is_told() -> None:
     assert "query:" not in answer_text(trace)
     told = answer_text(trace, verbose=True).splitlines()
     assert [line.strip() for line in told if line.startswith("       ")] == ["query: ASK { } xy z", "rows: 1"]
+
+
+def test_only_a_plan_that_was_tried_can_have_failed() -> None:
+    def told(strategy: str, origin: PlanOrigin, attempts: int) -> bool:
+        plan = PlanTrace("0. Who was Ann Lee?", origin, attempts, [])
+        trace = Trace("Who was Ann Lee?", strategy, {}, status="answered", answer="A painter.", plan=plan)
+        return "No valid plan was found" in answer_text(trace)
+
+    assert told("atomr", "fallback", 2)
+    assert told("probtree", "fallback", 1)
+    assert not told("rag", "fallback", 0), "it makes no plan"
+    assert not told("atomr", "rule", 0)
+    assert not told("atomr", "model", 1)
