@@ -13,13 +13,14 @@ from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, Reference
 
 
 def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
-    """`text` with each `[i]` replaced by that node's answer, or by its question in parentheses if it has none."""
+    """`text` with each `[i]` replaced by that node's answer as :attr:`Result.told` has it, or by its question in
+    parentheses if it has none."""
 
     def replacement(match: re.Match[str]) -> str:
         number = int(match[1])
         result = results.get(number)
         if result is not None and result.values:
-            return result.answer
+            return result.told
         try:
             asked = tree.node(number).question.rstrip("?")
         except KeyError:

@@ -19,7 +19,7 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
-from atomr_local.reasoning.results import Result, add_evidence, text_values
+from atomr_local.reasoning.results import MOST_TOLD, Result, add_evidence, text_values
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -255,8 +255,12 @@ class Executor:
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
         steps = [
-            (fill_question(self.tree, self.tree.node(i).question, self._results), one.answer)
+            (fill_question(self.tree, self.tree.node(i).question, self._results), one.told) for i, one in known.items()
+        ]
+        cut = [
+            f"of {len(one.values)} values of step {i} the model was shown the first {MOST_TOLD}"
             for i, one in known.items()
+            if len(one.values) > MOST_TOLD
         ]
         reading = self.reader.from_steps(node.id, question, steps)
         return Result(
@@ -265,7 +269,7 @@ class Executor:
             reading.confidence,
             evidence,
             cited if reading.answers else [],
-            dropped=list(reading.dropped),
+            dropped=[*cut, *reading.dropped],
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
             signals=reading.signals if reading.answers else {},
         )

@@ -11,6 +11,8 @@ from atomr_local.reasoning.reading.citation_verification import supported
 from atomr_local.reasoning.trace.schema import Method, Outcome
 from atomr_local.sources.protocol import Evidence, Value, ValueKind
 
+MOST_TOLD = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -109,6 +111,14 @@ class Result:
     @property
     def answer(self) -> str:
         return ", ".join(self.texts) if self.values else "Unknown"
+
+    @property
+    def told(self) -> str:
+        """The answer as a question or a model's prompt has it: of more than MOST_TOLD values the first, and how many
+        others there are."""
+        if len(self.values) <= MOST_TOLD:
+            return self.answer
+        return f"{', '.join(value.text for value in self.values[:MOST_TOLD])} and {len(self.values) - MOST_TOLD} more"
 
 
 def add_evidence(known: list[Evidence], found: Iterable[Evidence]) -> None:

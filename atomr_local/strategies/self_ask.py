@@ -103,7 +103,7 @@ class _Transcript:
         last = () if self._tools.asking.lean else (Line(_ANSWER),)
         form = replace(_FORM, fields=(Branch(label, {on: (Line(_FOLLOW_UP),), end: last}),))
         turns = [
-            (f"{choice}: {_CHOICES[choice][0]}\n{_FOLLOW_UP}: {asked}", f"{_TOLD}: {result.answer}")
+            (f"{choice}: {_CHOICES[choice][0]}\n{_FOLLOW_UP}: {asked}", f"{_TOLD}: {result.told}")
             for choice, (asked, result) in zip(chain((_NEEDED,), repeat(_NEXT)), self._asked.steps, strict=False)
         ]
         [written] = self._tools.writer.write(ROOT_ID, "follow-up", form, turns=turns, question=self._asked.question)

@@ -407,14 +407,16 @@ def hubs(source: GraphSource, made: Made, count: int, rng: random.Random) -> dic
         "no value": [(f"winner is {made.labels[rng.choice(works)]}", False) for _ in range(count // 4)],
         "more values than": [(f"more than {n} winners", n < len(winners)) for n in range(HUB - 9, HUB + count)],
     }
+
+    def is_right(truth: bool, found: Any) -> bool:
+        return bool(found.values) is truth
+
     for kind, texts in conditions.items():
-        results[f"Filter: {kind}"] = timed(
-            [
-                (functools.partial(ask, Operator.FILTER, prize, text, ""),
-                 lambda found, truth=truth: bool(found.values) is truth)
-                for text, truth in texts
-            ]
-        )  # fmt: skip
+        calls = [
+            (functools.partial(ask, Operator.FILTER, prize, text, ""), functools.partial(is_right, truth))
+            for text, truth in texts
+        ]
+        results[f"Filter: {kind}"] = timed(calls)
     return results
 
 

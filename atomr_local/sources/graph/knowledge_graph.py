@@ -338,8 +338,9 @@ class KnowledgeGraph:
             for prop in self.type_properties:
                 query = f"SELECT ?value ?type WHERE {{ VALUES ?value {{ {among} }} ?value {bound(prop)} ?type }}"
                 for row in self.select(query, len(part) * ROW_LIMIT).terms:
-                    if (iri := term_iri(row["type"])) is not None:
-                        found[row["value"].value] += (iri,)
+                    value, kind = term_iri(row["value"]), term_iri(row["type"])
+                    if value is not None and kind is not None:
+                        found[value] += (kind,)
         return found
 
     def value(self, statement: Statement, score: float | None = None, label: str = "") -> Value:

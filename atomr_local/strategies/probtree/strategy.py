@@ -149,7 +149,7 @@ class _Walk:
                 (TEXT, partial(self._answers.from_evidence, node.id, step.question, tuple(evidence), whole=whole))
             )
         if self._options.children and any(self._results[child.id].values for child in node.children):
-            told = [(self._asked[child.id], self._results[child.id].answer) for child in node.children]
+            told = [(self._asked[child.id], self._results[child.id].told) for child in node.children]
             ways.append((CHILDREN, partial(self._answers.from_children, node.id, step.question, told)))
         if self._options.closed_book:
             ways.append((MODEL, partial(self._answers.from_memory, node.id, step.question)))

@@ -161,7 +161,7 @@ class Executors:
         if not any(one.values for one in known.values()):
             return []
         steps = [
-            (fill_question(self.tree, self.tree.node(i).question, combined[0].results), one.answer)
+            (fill_question(self.tree, self.tree.node(i).question, combined[0].results), one.told)
             for i, one in known.items()
         ]
         try:

@@ -90,7 +90,7 @@ class _Search:
                 return
             chain = Chain()
             with self._tools.steps.open(self._question, parent, f"round {number}") as step:
-                chain = self._writing.write(step.id, [(asked, result.answer) for _, asked, result in self._steps])
+                chain = self._writing.write(step.id, [(asked, result.told) for _, asked, result in self._steps])
                 step.result = Result(thought=chain.text, dropped=list(chain.notes))
             if step.result.error is not None:
                 self.notes.append(f"no further round: {step.result.error['message']}")

@@ -95,7 +95,7 @@ class FollowUps:
 
     def _written(self) -> str:
         """What a model writes that has learnt to ask on; "" if it asks no more."""
-        steps = [(asked, result.answer) for asked, result in self.steps]
+        steps = [(asked, result.told) for asked, result in self.steps]
         written = self.tools.reader.follow_ups(ROOT_ID, self.question, steps)
         return written[0] if written else ""
 

@@ -117,7 +117,7 @@ def from_answered(tools: Toolbox, question: str, steps: Sequence[tuple[str, Resu
 
 def _combined(tools: Toolbox, question: str, steps: Sequence[tuple[str, Result]]) -> Result:
     """What the model makes of the answers of the steps."""
-    pairs = [(asked, result.answer) for asked, result in steps]
+    pairs = [(asked, result.told) for asked, result in steps]
     return result_of(tools.reader.from_steps(ROOT_ID, question, pairs), "child", ())
 
 
