@@ -16,8 +16,8 @@ one does not, the status is 1.
 
 `rates` builds by turns with the local engine and on 1, 2 and 4 nodes, round by round, so that whatever else the machine
 does meets all of them. It prints articles and passages a second by the clock, processor milliseconds an article of the
-building process, its children and the cluster, and the ratios of the best rounds. More nodes than the machine has cores
-share them. What is imported once is imported before. Linux only.
+building process, its children and Ray's workers, and the ratios of the best rounds. More nodes than the machine has
+cores share them. What is imported once is imported before. Linux only.
 
 Where Ray is not installed this says so and ends with status 0.
 """
@@ -178,7 +178,7 @@ def processor(who: int) -> float:
 
 @dataclass(frozen=True)
 class Rate:
-    """What one build took: by the clock, and of the processor, here, in children, and in the cluster; all seconds."""
+    """What one build took: by the clock, and of the processor: here, in children, in workers of Ray; all seconds."""
 
     articles: int
     passages: int
@@ -192,7 +192,7 @@ class Rate:
         return (
             f"{self.articles} articles, {self.passages} passages in {self.clock:.1f} s, "
             f"{self.articles / self.clock:.1f} articles/s, {self.passages / self.clock:.0f} passages/s; processor "
-            f"{self.own:.1f} s here, {self.children:.1f} s in children, {self.cluster:.1f} s in the cluster, "
+            f"{self.own:.1f} s here, {self.children:.1f} s in children, {self.cluster:.1f} s in workers of Ray, "
             f"{each:.2f} ms an article"
         )
 
@@ -201,7 +201,7 @@ def rate(cluster: RayNodes, build: Callable[[], store.Manifest]) -> Rate:
     """Do a build, in a home of its own."""
 
     def used() -> tuple[float, float, float]:
-        nodes = sum(node.seconds() for node in cluster.nodes)
+        nodes = sum(node.worker_seconds() for node in cluster.nodes)
         return processor(resource.RUSAGE_SELF), processor(resource.RUSAGE_CHILDREN), nodes
 
     with tempfile.TemporaryDirectory() as home:
