@@ -131,12 +131,17 @@ def compare(name: str, wanted: Content) -> str:
     return "" if verified.returncode == 0 else f"atomr indexes verify: {(verified.stdout + verified.stderr).strip()}"
 
 
+def inputs(words: list[Path], embedded: list[Path]) -> Iterator[tuple[list[Path], Vectors]]:
+    if words:
+        yield words, "later"
+    if embedded:
+        yield embedded, "now"
+
+
 def prove(cluster: RayNodes, words: list[Path], embedded: list[Path], embedder: SentenceEmbedder) -> bool:
     """Print a line for each build; whether all are right."""
     right = True
-    for files, vectors in ((words, "later"), (embedded, "now")):
-        if not files:
-            continue
+    for files, vectors in inputs(words, embedded):
         build_text_index(files, "local", embedder=embedder, vectors=vectors)
         wanted = content("local")
         print(
@@ -224,10 +229,7 @@ def rates(
     for number in sorted(workers):
         while len(cluster.nodes) <= number:
             cluster.start()
-        for files, vectors in ((words, "later"), (embedded, "now")):
-            if not files:
-                continue
-
+        for files, vectors in inputs(words, embedded):
             kinds = {"local, 1 reading": partial(build_text_index, processes=1)}
             if vectors == "later" and number > 1:
                 kinds[f"local, {number} reading"] = partial(build_text_index, processes=number)
