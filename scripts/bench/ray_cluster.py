@@ -16,8 +16,8 @@ one does not, the status is 1.
 
 `rates` builds by turns with the local engine and on 1, 2 and 4 nodes, round by round, so that whatever else the machine
 does meets all of them. It prints articles and passages a second by the clock, processor milliseconds an article of the
-building process, its children and the cluster, and the ratios of the best rounds. More nodes than the machine has cores
-share them. What is imported once is imported before. Linux only.
+building process, its children and Ray's workers, and the ratios of the best rounds. More nodes than the machine has
+cores share them. What is imported once is imported before. Linux only.
 
 Where Ray is not installed this says so and ends with status 0.
 """
@@ -131,12 +131,17 @@ def compare(name: str, wanted: Content) -> str:
     return "" if verified.returncode == 0 else f"atomr indexes verify: {(verified.stdout + verified.stderr).strip()}"
 
 
+def inputs(words: list[Path], embedded: list[Path]) -> Iterator[tuple[list[Path], Vectors]]:
+    if words:
+        yield words, "later"
+    if embedded:
+        yield embedded, "now"
+
+
 def prove(cluster: RayNodes, words: list[Path], embedded: list[Path], embedder: SentenceEmbedder) -> bool:
     """Print a line for each build; whether all are right."""
     right = True
-    for files, vectors in ((words, "later"), (embedded, "now")):
-        if not files:
-            continue
+    for files, vectors in inputs(words, embedded):
         build_text_index(files, "local", embedder=embedder, vectors=vectors)
         wanted = content("local")
         print(
@@ -178,7 +183,7 @@ def processor(who: int) -> float:
 
 @dataclass(frozen=True)
 class Rate:
-    """What one build took: by the clock, and of the processor, here, in children, and in the cluster; all seconds."""
+    """What one build took: by the clock, and of the processor: here, in children, in workers of Ray; all seconds."""
 
     articles: int
     passages: int
@@ -192,7 +197,7 @@ class Rate:
         return (
             f"{self.articles} articles, {self.passages} passages in {self.clock:.1f} s, "
             f"{self.articles / self.clock:.1f} articles/s, {self.passages / self.clock:.0f} passages/s; processor "
-            f"{self.own:.1f} s here, {self.children:.1f} s in children, {self.cluster:.1f} s in the cluster, "
+            f"{self.own:.1f} s here, {self.children:.1f} s in children, {self.cluster:.1f} s in workers of Ray, "
             f"{each:.2f} ms an article"
         )
 
@@ -201,7 +206,7 @@ def rate(cluster: RayNodes, build: Callable[[], store.Manifest]) -> Rate:
     """Do a build, in a home of its own."""
 
     def used() -> tuple[float, float, float]:
-        nodes = sum(node.seconds() for node in cluster.nodes)
+        nodes = sum(node.worker_seconds() for node in cluster.nodes)
         return processor(resource.RUSAGE_SELF), processor(resource.RUSAGE_CHILDREN), nodes
 
     with tempfile.TemporaryDirectory() as home:
@@ -224,10 +229,7 @@ def rates(
     for number in sorted(workers):
         while len(cluster.nodes) <= number:
             cluster.start()
-        for files, vectors in ((words, "later"), (embedded, "now")):
-            if not files:
-                continue
-
+        for files, vectors in inputs(words, embedded):
             kinds = {"local, 1 reading": partial(build_text_index, processes=1)}
             if vectors == "later" and number > 1:
                 kinds[f"local, {number} reading"] = partial(build_text_index, processes=number)

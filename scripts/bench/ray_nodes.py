@@ -27,7 +27,9 @@ _PORTS_OF_NODE = 300
 _START = 60  # seconds until a node must be there
 _ATTEMPTS = 3  # at starting it: Ray gives its agents 15 s, which a busy machine may not have
 _SLOW = 600  # seconds that its workers have, and may be silent
-_TASK = "MapBatches"  # in the titles that Ray gives its workers
+# Titles that Ray gives its workers: with a task of Ray Data, and with none.
+_TASK = "ray::MapBatches"
+_WORKERS = (_TASK, "ray::IDLE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,13 +44,13 @@ class RayNode:
         """The ids of the node's processes, the first one too."""
         return [self.process.pid, *descendants(self.process.pid)]
 
-    def seconds(self) -> float:
-        """Processor seconds of its processes that still run."""
-        return sum(map(processor_seconds, self.processes()))
+    def worker_seconds(self) -> float:
+        """Processor seconds of its workers, without Ray's own servers, which work for as long as they run."""
+        return sum(processor_seconds(pid) for pid in self.processes() if _title(pid).startswith(_WORKERS))
 
     def task_seconds(self) -> dict[int, float]:
         """Processor seconds of those of its workers that do a task of Ray Data at present, by their process ids."""
-        return {pid: processor_seconds(pid) for pid in self.processes() if _TASK in _title(pid)}
+        return {pid: processor_seconds(pid) for pid in self.processes() if _title(pid).startswith(_TASK)}
 
     def kill(self) -> None:
         """Take away the node at once, as when its machine loses power."""
