@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.language.literals import parse_date
 from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import VALUE_LIMIT, KnowledgeGraph, Statement, term_iri
