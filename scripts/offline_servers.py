@@ -132,7 +132,7 @@ class _MCPOverHTTP:
                 self._headers["mcp-protocol-version"] = _MCP
             lines = [line.removeprefix("data: ") for line in answer.read().decode().splitlines()]
         found = [json.loads(line) for line in lines if line.startswith("{")]
-        given = next((item for item in found if item.get("id") == self._number), {})
+        given: dict[str, Any] = next((item for item in found if item.get("id") == self._number), {})
         return dict(given.get("result", {}))
 
 

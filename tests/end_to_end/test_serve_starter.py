@@ -40,7 +40,8 @@ def server(built_home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     )
     try:
         assert process.stderr is not None
-        begun = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
+        lines = iter(process.stderr.readline, "")
+        begun = next((found for line in lines if (found := re.search(r"http://127\.0\.0\.1:\d+", line))), None)
         assert begun is not None
         yield process, begun[0]
     finally:

@@ -11,7 +11,7 @@ import click
 
 from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import model_options, overrides
-from atomr_local.cli.output import announce_remote, note
+from atomr_local.cli.output import announce_remote, note, note_sentence
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PARTS = {"mcp", "mcp_types", "starlette", "uvicorn"}
 _TOKEN_BYTES = 4096
+_SLOW_SECONDS = 5.0  # of a start that says nothing
 
 
 @click.command()
@@ -72,6 +73,10 @@ def serve(
     Example: atomr serve --sources text,graph
     """
     options["web"] = bool(options.pop("web", None))
+    slow = threading.Timer(_SLOW_SECONDS, note, ("Starting; the machine is busy, or this is the first start.",))
+    slow.daemon = True
+    slow.start()
+    click.get_current_context().call_on_close(slow.cancel)
     try:
         from atomr_local.http_server.options import ServeOptions, check_address
         from atomr_local.http_server.running import listening_socket, run
@@ -102,6 +107,7 @@ def serve(
         if not given.local:
             check_handing_on(assistant)
         listener = listening_socket(host, port)
+        slow.cancel()
         name = f"[{host}]" if ":" in host else host
         note(f"Serving on http://{name}:{listener.getsockname()[1]} (Ctrl-C stops it)")
         if not given.local:
@@ -113,7 +119,7 @@ def serve(
 
 def _preload(assistant: Assistant) -> None:
     try:
-        assistant.preload()
+        assistant.preload(note_sentence)
     except Cancelled:
         return
     except AtomrError as error:  # look-ups may work all the same, and the next question tries again

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,8 +15,11 @@ import atomr_local
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
+from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.http_server.running import listening_socket
+
+serve_command = import_module("atomr_local.cli.commands.serve")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -46,6 +53,39 @@ def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with listening_socket("127.0.0.1", 0) as taken:
         told = refused(capsys, "--port", str(taken.getsockname()[1]))
     assert "is in use" in told and "--port 0" in told
+
+
+def test_a_slow_start_is_told_and_a_quick_one_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Assistant.open
+
+    def slowly(**settings: object) -> Assistant:
+        time.sleep(0.5)
+        return opened(None, **settings)
+
+    with listening_socket("127.0.0.1", 0) as taken:
+        port = str(taken.getsockname()[1])
+        monkeypatch.setattr(serve_command, "_SLOW_SECONDS", 60)
+        assert "Starting" not in refused(capsys, "--port", port)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join(30)
+                assert not thread.is_alive(), "it would tell later that the start is slow"
+        monkeypatch.setattr(serve_command, "_SLOW_SECONDS", 0.01)
+        monkeypatch.setattr(Assistant, "open", slowly)
+        told = refused(capsys, "--port", port)
+    assert told.startswith("Starting;") and "is in use" in told
+
+
+def test_what_is_loaded_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def preload(self: Assistant, on_stage: Callable[[str], None]) -> None:
+        on_stage("loading model")
+
+    monkeypatch.setattr(Assistant, "preload", preload)
+    with Assistant.open() as assistant:
+        serve_command._preload(assistant)
+    assert capsys.readouterr().err.splitlines() == ["Loading model.", "Ready: model and indexes are loaded."]
 
 
 def test_a_private_index_is_not_served_to_other_machines(
