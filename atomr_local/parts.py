@@ -354,7 +354,8 @@ class Parts:
 
     def _close_changed(self) -> None:
         """Close the sources whose index is gone or another one: they are opened again once it is there."""
-        for kind in self._indexes.changed():
+        configured: dict[IndexKind, str] = {"text": self.settings.text_index, "graph": self.settings.graph_index}
+        for kind in self._indexes.changed(configured):
             if kind in self.sources:
                 self._close_source(kind)
                 self._removed.add(kind)

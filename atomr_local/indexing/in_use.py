@@ -6,7 +6,7 @@ then reads files that are gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,17 @@ class IndexesInUse:
         self._manifests[kind] = list(map(_manifest, directories))  # before they are opened: what comes after shows
         return directories
 
-    def changed(self) -> list[IndexKind]:
-        """The kinds whose index was removed, or has another one in its place."""
-        return [kind for kind in KINDS if self.names[kind] and self._is_another(kind)]
+    def changed(self, configured: Mapping[IndexKind, str]) -> list[IndexKind]:
+        """The kinds whose index was removed, has another one in its place, or is no longer the one to be used.
+
+        Args:
+            configured: the index of each kind that the settings name; "" leaves the choice to what is built.
+        """
+        return [
+            kind
+            for kind in KINDS
+            if self.names[kind] and (self._is_another(kind) or not (configured[kind] or self._is_first_choice(kind)))
+        ]
 
     def others(self, kinds: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Kind and name of the whole indexes that are not in use for these kinds."""
@@ -72,6 +80,13 @@ class IndexesInUse:
         if kind in self.names:
             self.names[kind] = ""
             self._manifests.pop(kind, None)
+
+    def _is_first_choice(self, kind: IndexKind) -> bool:
+        """Whether the index would be chosen today: the first of one's own takes the place of the starter."""
+        try:
+            return resolve(kind) == self.names[kind]
+        except AtomrError:  # several to choose from by now: what is open stays
+            return True
 
     def _is_another(self, kind: IndexKind) -> bool:
         directories = [index_path(kind, name) for name in index_names(self.names[kind])]
