@@ -258,7 +258,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="of `rates`: numbers of nodes")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--port", type=int, default=21_000, help="the first of the ports, 300 for each node")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if any(importlib.util.find_spec(name) is None for name in ("ray", "lance_ray")):
         print("skipped: Ray is not installed: the extra `ray`", file=sys.stderr)
         return 0
