@@ -18,7 +18,7 @@ from typing import IO, Any
 
 _SMALL = ("--graph-index", "small", "--text-index", "small")
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-_SECONDS = 300
+_SECONDS = 500
 _MCP = "2025-06-18"
 # What a server of this machine does with its own socket; nothing of it leads anywhere else.
 _LISTENS = re.compile(
