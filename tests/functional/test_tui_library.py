@@ -237,7 +237,7 @@ async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
         await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "no file is named" in screen_text(app))
-        assert "such as articles.jsonl" in screen_text(app)
+        assert "such as ~/notes" in screen_text(app)
         assert "answer.md" not in screen_text(app)
 
 

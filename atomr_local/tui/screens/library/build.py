@@ -27,6 +27,11 @@ from atomr_local.tui.widgets.clean_text import CleanInput
 
 _PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library changes that."
 
+_FROM = {
+    "text": "A folder of documents (PDF, notes, office files, mail, …), or a file: document, dump, Parquet, ZIM, JSONL",
+    "graph": "File: N-Triples, Turtle, Wikidata JSON, JSONL",
+}
+
 
 class BuildScreen(ModalScreen[Command | None]):
     DEFAULT_CSS = """
@@ -51,10 +56,10 @@ class BuildScreen(ModalScreen[Command | None]):
             body.border_title = "Build an index"
             yield Label("What")
             yield Select(
-                [("text: articles to search and quote", "text"), ("graph: facts to look up", "graph")],
+                [("text: documents or articles to search and quote", "text"), ("graph: facts to look up", "graph")],
                 value="text", allow_blank=False, id="build-kind",
             )  # fmt: skip
-            yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON; or a folder of documents")
+            yield Label(id="build-from")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
             yield Label(_PRIVATE, id="build-private")
             yield Label("Format")
@@ -77,6 +82,7 @@ class BuildScreen(ModalScreen[Command | None]):
     @on(Select.Changed, "#build-kind")
     def _kind_changed(self) -> None:
         graph = self._kind == "graph"
+        self.query_one("#build-from", Label).update(_FROM["graph" if graph else "text"])
         for name in ("#build-slice", "#build-slice-label"):
             self.query_one(name).display = graph and bool(self._text_indexes)
         self._file_changed()
@@ -102,7 +108,11 @@ class BuildScreen(ModalScreen[Command | None]):
             self.query_one("#build-error", Static).update(error_line(error))
 
     def _made(self) -> Command:
-        path = path_from(self.query_one("#build-file", Input).value, Path.cwd(), such_as="articles.jsonl")
+        path = path_from(
+            self.query_one("#build-file", Input).value,
+            Path.cwd(),
+            such_as="~/notes" if self._kind == "text" else "facts.jsonl",
+        )
         if not path.is_file() and not (path.is_dir() and self._kind == "text"):
             what = "not a file" if self._kind == "graph" else "neither a file nor a folder"
             raise InputError(f"{path} is {what}", hint="Name one that is there.")
