@@ -145,7 +145,7 @@ class Parts:
         if (model and not self._has_model) or not self._opening.acquire(blocking=False):
             return False
         try:
-            return all(name in self.sources for name in local) and not (alone() and self._indexes.changed())
+            return all(name in self.sources for name in local) and not (alone() and self._changed_indexes())
         finally:
             self._opening.release()
 
@@ -354,11 +354,14 @@ class Parts:
 
     def _close_changed(self) -> None:
         """Close the sources whose index is gone or another one: they are opened again once it is there."""
-        configured: dict[IndexKind, str] = {"text": self.settings.text_index, "graph": self.settings.graph_index}
-        for kind in self._indexes.changed(configured):
+        for kind in self._changed_indexes():
             if kind in self.sources:
                 self._close_source(kind)
                 self._removed.add(kind)
+
+    def _changed_indexes(self) -> list[IndexKind]:
+        configured: dict[IndexKind, str] = {"text": self.settings.text_index, "graph": self.settings.graph_index}
+        return self._indexes.changed(configured)
 
     def _close_source(self, name: str) -> None:
         self.sources.pop(name).close()
