@@ -17,7 +17,8 @@ from atomr_local.settings.schema import Settings
 
 @pytest.fixture
 def parts(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Parts:
-    made = Parts(Settings(features={"span_reader": False}), FakeBackbone([]))  # type: ignore[arg-type]
+    settings = Settings(text_index="mine", graph_index="mine", features={"span_reader": False})  # type: ignore[arg-type]
+    made = Parts(settings, FakeBackbone([]))
 
     def opened(name: str, tools: Any) -> FakeSource:
         folder = own_home / "indexes" / name / "mine"
