@@ -90,7 +90,7 @@ def test_files_that_unpack_to_gigabytes(
         hostile.bomb(file, part, tmp_path / f"true-{name}", gigabytes=3)
         hostile.bomb(file, part, tmp_path / f"lying-{name}", gigabytes=3, declared=2_000)
         assert (tmp_path / f"true-{name}").stat().st_size < 5 << 20
-    before = processor_time_of_children()
+    before, most = processor_time_of_children(), most_memory_of_children()
     unread = unread_of(tmp_path, monkeypatch)
     for name in whole:
         assert "unpacks to 3072 MiB" in unread[f"true-{name}"]
@@ -98,7 +98,8 @@ def test_files_that_unpack_to_gigabytes(
     # What unpacks to more than it says is read as far as it says, and is no document then.
     for name, (_, part) in whole.items():
         assert unread[f"lying-{name}"].startswith(f"its part {part} is damaged")
-    assert most_memory_of_children() < 1_000
+    # The system only tells the most that any child had, so a larger one of an earlier test hides these.
+    assert most_memory_of_children() < max(1_000, most + 1)
     assert processor_time_of_children() - before < _PLENTY * len(whole)
 
 
