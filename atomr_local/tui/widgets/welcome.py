@@ -24,7 +24,7 @@ Way = Literal["starter", "get", "build"]
 _WAYS: tuple[tuple[Way, str, str], ...] = (
     ("starter", "Use the starter: ask right away", "nothing to download"),
     ("get", "Get a larger model, and a Wikipedia", "sizes and times first"),
-    ("build", "Build from files of yours", "dumps, Parquet, ZIM, JSON"),
+    ("build", "Build from files of yours", "a folder of documents, a dump, JSON"),
 )
 _SHOWN = 8
 _WELCOME = (

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +43,8 @@ _LINES_KEPT = 20
 _SECONDS = 120.0  # for a child, and for each gigabyte of the model:
 _SECONDS_PER_GIGABYTE = 30.0
 _MOST_HANGS = 2
+_MOST_TIMES = 5  # of these seconds by the clock, however busy the machine is
+_SHORT = 0.1  # seconds that need not be waited for
 # Backends that most processors of their kind can run: tried first where the best one fails.
 _COMMON_BACKENDS = ("haswell", "armv8.2_1")
 _CRASHES = ("SIGSEGV", "SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGSYS")
@@ -199,7 +202,7 @@ def run_probe(
 
     Args:
         measure: also measure its speed.
-        seconds: until it counts as hanging; default: by the model's size.
+        seconds: until it counts as hanging, without the time that it waits for a core; default: by the model's size.
 
     Raises:
         Cancelled: `cancellation` was thrown.
@@ -221,28 +224,42 @@ def run_probe(
         )  # fmt: skip
     except (OSError, ValueError) as error:
         return Attempt(way, "unknown", said=str(error))
-    over = threading.Event()
+    late, ended = threading.Event(), threading.Event()
 
     def end_late() -> None:
-        over.set()
-        process.kill()
+        begun, allowed = time.monotonic(), seconds or _SECONDS
+        left = allowed
+        while not ended.wait(left):
+            # On a busy machine the child may have hardly run: what it waited for a core is not its own.
+            used = time.monotonic() - begun - _waited_for_core(process.pid)
+            left = min(allowed - used, begun + _MOST_TIMES * allowed - time.monotonic())
+            if left < _SHORT:
+                late.set()
+                process.kill()
+                return
 
-    timer = threading.Timer(seconds or _SECONDS, end_late)
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=end_late, name="probe-limit", daemon=True).start()
     try:
         if cancellation is not None:
             cancellation.on_cancel(process.kill)
         heard, said = _listen(process)
         status = process.wait()
     finally:
-        timer.cancel()
+        ended.set()
         process.kill()
         process.wait()
     if cancellation is not None:
         cancellation.check()
-    attempt = Attempt(way, _end(status, heard, late=over.is_set()), str(heard.pop("stage", "")), said, heard)
+    attempt = Attempt(way, _end(status, heard, late=late.is_set()), str(heard.pop("stage", "")), said, heard)
     return replace(attempt, said=str(heard["error"])) if attempt.ended == "error" else attempt
+
+
+def _waited_for_core(pid: int) -> float:
+    """Seconds for which the main thread was ready to run and had no core; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _listen(process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], str]:

@@ -91,6 +91,24 @@ def test_a_child_that_hangs_is_killed(task: ProbeTask, child: Callable[[str], No
         os.kill(attempt.facts["pid"], 0)
 
 
+@pytest.mark.slow
+def test_what_a_child_waits_for_a_core_is_not_its_own_time(
+    task: ProbeTask, child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "tell(stage='library')\ntime.sleep(3)\ntell(done=True)"
+    child(code)
+    assert run_probe(task, Way(), seconds=1.0).ended == "hang"
+    monkeypatch.setattr(probe, "_waited_for_core", lambda pid: 60.0)
+    assert run_probe(task, Way(), seconds=1.0).ended == "ok"
+    child("tell(stage='library')\ntime.sleep(600)")
+    assert run_probe(task, Way(), seconds=1.0).ended == "hang", "however busy the machine is, there is an end"
+
+
+def test_how_long_a_process_waited_for_a_core_is_known() -> None:
+    assert 0.0 <= probe._waited_for_core(os.getpid()) < 3600
+    assert probe._waited_for_core(-1) == 0.0
+
+
 def test_cancelling_ends_the_child(task: ProbeTask, child: Callable[[str], None], tmp_path: Path) -> None:
     child(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntell(stage='library')\ntime.sleep(600)")
 
