@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,14 +153,14 @@ def _checked(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def list_indexes() -> list[IndexEntry]:
-    """Every index directory, whole or not, by kind and name.
+def list_indexes(kinds: Sequence[IndexKind] = KINDS) -> list[IndexEntry]:
+    """Every index directory of these kinds, whole or not, by kind and name.
 
     Raises:
         KnowledgeIndexError: the directory of the indexes cannot be read.
     """
     found: list[IndexEntry] = []
-    for kind in KINDS:
+    for kind in kinds:
         for directory in subdirectories(paths.indexes_dir() / kind):
             if directory.name.startswith("."):
                 continue
@@ -220,7 +220,7 @@ def resolve(kind: IndexKind, name: str = "", tell: Callable[[str], None] | None 
             )
         return ",".join(dict.fromkeys(resolve(kind, part, tell) for part in parts))
     name = parts[0] if parts else ""
-    entries = [entry for entry in list_indexes() if entry.kind == kind]
+    entries = list_indexes((kind,))
     whole = [entry.name for entry in entries if entry.problem is None]
     if name:
         if name == STARTER or name in whole:

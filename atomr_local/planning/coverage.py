@@ -67,7 +67,8 @@ def unpicked(tree: Tree, question: str) -> tuple[str, ...]:
         return ()
     said = set(words(" ".join(text for node in steps for text in _texts(node))))
     asked = [token for token in _TOKEN.findall(question) if token[0].islower()]
-    return tuple(dict.fromkeys(word for word in asked if word in picks_out(asked) and word not in said))
+    missing = picks_out(asked) - said
+    return tuple(dict.fromkeys(word for word in asked if word in missing))
 
 
 def _same_number(one: str, other: str) -> bool:
