@@ -82,6 +82,12 @@ def ask(page: Page, question: str = QUESTION, *, ended: bool = True) -> None:
         expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
+def ask_endless(page: Page, backbone: Endless) -> None:
+    """Ask a question that the model works on until it is stopped."""
+    ask(page, ended=False)
+    assert backbone.begun.wait(60), page.locator("body").inner_text()
+
+
 def row(page: Page, step: int) -> Any:
     return page.locator(f"#row-{step}")
 
@@ -541,8 +547,7 @@ def test_markup_cannot_be_set_even_by_mistake(world: World, serve: Served, show:
 def test_stop_cancels_the_question_on_the_server(way: str, serve: Served, show: Shown) -> None:
     backbone = Endless()
     page, _ = show(serve(World(backbone)).address)
-    ask(page, ended=False)
-    assert backbone.begun.wait(30)
+    ask_endless(page, backbone)
     if way == "button":
         page.get_by_role("button", name="Stop").click()
     else:
@@ -585,8 +590,7 @@ def test_a_full_queue_is_told_with_the_time_to_wait(serve: Served, show: Shown) 
     backbone = Endless()
     address = serve(World(backbone, llm={"parallel": 1}), queue=0).address
     busy, _ = show(address)
-    ask(busy, ended=False)
-    assert backbone.begun.wait(30)
+    ask_endless(busy, backbone)
     page, seen = show(address)
     ask(page, ended=False)
     alert = page.get_by_role("alert").filter(has_text="Too many requests")
@@ -603,8 +607,7 @@ def test_a_question_that_waits_says_how_many_are_before_it(serve: Served, show: 
     backbone = Endless()
     address = serve(World(backbone, llm={"parallel": 1})).address
     busy, _ = show(address)
-    ask(busy, ended=False)
-    assert backbone.begun.wait(30)
+    ask_endless(busy, backbone)
     page, _ = show(address)
     ask(page, ended=False)
     expect(page.locator("#progress")).to_have_text("Waiting for its turn")
@@ -620,8 +623,7 @@ def test_a_server_that_goes_is_told(serve: Served, show: Shown) -> None:
     backbone = Endless()
     server = serve(World(backbone))
     page, _ = show(server.address)
-    ask(page, ended=False)
-    assert backbone.begun.wait(30)
+    ask_endless(page, backbone)
     server.cut_off()
     expect(page.locator("#error")).to_contain_text("before the answer was there")
     server.stop()

@@ -244,6 +244,7 @@ async def test_look_ups_and_questions_have_a_queue_with_an_end() -> None:
         assert "questions are waiting already: 32" in str((await full).content)
         source.go_on.set()
         await asyncio.wait(running)
+        assert await asyncio.to_thread(backbone.begun.wait, 30)
         for task in asked:
             task.cancel()
         assert await asyncio.to_thread(backbone.stopped.wait, 10)
