@@ -113,6 +113,29 @@ class Names:
         """Names with this key when qualifier and leading article are left off."""
         return self._named("base", (key,), limit)
 
+    def ending(self, key: str, limit: int = 500) -> list[str] | None:
+        """IRIs of the entities with a name whose key ends in this key as a word of its own, such as a surname.
+
+        Returns:
+            None if they are more than `limit`, or if the index cannot tell (a key of one character; an index of an
+            earlier version).
+        """
+        ending = f" {key}"
+        pieces = list(dict.fromkeys(ending[i : i + 3] for i in range(len(ending) - 2)))[:200]
+        if self._former or not pieces:
+            return None
+        query = f"SELECT text FROM piece WHERE text IN ({_marks(pieces)}) ORDER BY names"  # noqa: S608
+        known = [str(text) for (text,) in self._rows(query, pieces)]
+        if len(known) < len(pieces):
+            return []
+        rarest = " AND ".join('"' + piece.replace('"', '""') + '"' for piece in known[:_RARE_PIECES])
+        rows = self._rows(
+            "SELECT DISTINCT entity.iri FROM name JOIN entity ON entity.id = name.entity WHERE name.id IN "
+            "(SELECT rowid FROM name_fts WHERE name_fts MATCH ?) AND substr(name.key, ?) = ? LIMIT ?",
+            (rarest, -len(ending), ending, limit + 1),
+        )
+        return [str(iri) for (iri,) in rows] if len(rows) <= limit else None
+
     def _named(self, column: Literal["key", "base"], keys: Sequence[str], limit: int) -> list[NameRow]:
         stored = [self._stored(key) for key in keys]
         rows = self._rows(
@@ -238,6 +261,12 @@ class Names:
         query = "SELECT text FROM statement_text WHERE s = ? AND p = ? AND o = ?"
         rows = self._rows(query, (subject, predicate, object_term))
         return str(rows[0][0]) if rows else None
+
+    def texts_of_property(self, subject: str, predicate: str) -> dict[str, str]:
+        """:meth:`statement_text` of all of the property's objects that have one, by the object as a term."""
+        query = "SELECT o, text FROM statement_text WHERE s = ? AND p = ?"
+        rows = self._rows(query, (subject, predicate)) if self._has_texts else []
+        return {str(o): str(text) for o, text in rows}
 
     def statement_texts(self, subject: str, predicate: str, object_terms: Sequence[object]) -> dict[str, str]:
         """:meth:`statement_text` of those of the property's objects that have one, by the object as a term."""

@@ -33,6 +33,7 @@ _SAME_VALUE = {"woman": "female", "women": "female", "man": "male", "men": "male
 _OCCUPATION = PROPERTY + "P106"
 _GENDER, _COUNTRIES = PROPERTY + "P21", tuple(PROPERTY + pid for pid in ("P27", "P17", "P495"))
 _MOST_DESCRIBED = 5
+_MOST_NAMESAKES = 500
 # What holds of a place holds of what contains it, and what is an X is whatever X is a kind of.
 _PLACE_CLOSURE = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361"))
 _PLACE_KINDS = frozenset({"place", "country", "city"})
@@ -182,24 +183,61 @@ class ValueCheck:
     ) -> tuple[SelectResult, str | None]:
         """The property's values, and the text of the one that is meant, by its name or as a part or kind of it.
 
-        Of a hub what is meant is looked for in the store; else its values are read up to the page that has what is
-        meant. Evidence shows the first.
+        Of a hub what is meant is looked for in the store where names decide alone; else its values are read up to the
+        page that has what is meant. Evidence shows the first.
         """
         first: SelectResult | None = None
         for page in self._graph.value_pages(head.iri, match.property, inverse=match.inverse):
-            if first is None and page.cut and targets:
-                among = f"VALUES ?value {{ {' '.join(map(bound, sorted(targets)))} }}"
-                pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
-                meant = self._graph.labelled(f"{among} {pattern}")
-                if meant.values:
-                    iri, label = meant.values[0]
-                    return meant, label or self._graph.label(iri or "")
+            if first is None and page.cut:
+                meant, decided = self._in_store(head, match, keys, targets)
+                if meant is not None:
+                    return meant
+                if decided:
+                    first = replace(page, cut=False)
+                    break
             first = replace(first or page, cut=page.cut)
             found = self._matching(head, match, page, keys, targets)
             if found is not None:
                 return first, found
         assert first is not None  # there is at least one page
         return (self._within(head, match, targets) if first.terms else None) or (first, None)
+
+    def _in_store(
+        self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
+    ) -> tuple[tuple[SelectResult, str] | None, bool]:
+        """The value that is meant, looked for by the names of all entities, and whether there is none if none is found."""
+        named = self._named_so(head, match, keys)
+        among = sorted(targets.union(named or ()))
+        if among:
+            pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
+            answer = self._graph.labelled(f"VALUES ?value {{ {' '.join(map(bound, among))} }} {pattern}")
+            if answer.values:
+                iri, label = answer.values[0]
+                return (answer, label or self._graph.label(iri or "")), True
+        return None, named is not None
+
+    def _named_so(self, head: Head, match: PropertyMatch, keys: frozenset[str]) -> set[str] | None:
+        """The entities that :meth:`_matching` would take for what is meant if they were values; None if they are too
+        many, or if values of the property may be literals."""
+        names, row = self._graph.names, self._graph.properties.get(match.property)
+        if not match.inverse and (row is None or row.uses > row.entities):
+            return None
+        rows = names.by_keys(sorted(_written_as(keys)), limit=_MOST_NAMESAKES)
+        endings = [names.ending(key, limit=_MOST_NAMESAKES) for key in keys]
+        if len(rows) == _MOST_NAMESAKES:
+            return None
+        found = {row.entity.iri for row in rows}
+        for ending in endings:
+            if ending is None:
+                return None
+            found.update(ending)
+        if not match.inverse:
+            ends = tuple(f" {key}" for key in keys)
+            for term, text in names.texts_of_property(head.iri, match.property).items():
+                key = name_key(text)
+                if key.endswith(ends) or not keys.isdisjoint(_keys_of(key)):
+                    found.add(term[1:-1])
+        return found
 
     def _matching(
         self, head: Head, match: PropertyMatch, answer: SelectResult, keys: frozenset[str], targets: frozenset[str]
@@ -323,6 +361,13 @@ def value_keys(text: str) -> frozenset[str]:
 def _keys_of(key: str) -> frozenset[str]:
     bare = key.removeprefix("the ")
     return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | property_table().countries.get(bare, frozenset())
+
+
+def _written_as(keys: frozenset[str]) -> set[str]:
+    """Keys of names that mean one of these: :func:`_keys_of` turned round."""
+    bare = keys.union(key for key, same in _SAME_VALUE.items() if same in keys)
+    bare |= {key for key, countries in property_table().countries.items() if not keys.isdisjoint(countries)}
+    return {name for key in bare for name in (key, f"the {key}")}
 
 
 def _singular(text: str) -> str:

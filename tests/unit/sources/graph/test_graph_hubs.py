@@ -3,13 +3,19 @@ needs them; beyond that what is counted is right, and what was not read is said.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.graph_world import Asker, open_world
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
+from atomr_local.indexing import store
+from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.filter.values import ValueCheck
 from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE, VALUE_LIMIT, KnowledgeGraph
 from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult
 from atomr_local.sources.protocol import Request, Value, ValueKind
@@ -223,9 +229,69 @@ def test_filter_asks_the_store_for_a_value_that_was_not_read(ask: Asker) -> None
         assert ask.keeps("Big Prize", f"winner is Person {number}") is True
         assert ask.keeps("Ann Hub", f"director of Film {min(number, FILMS - 1)}") is True
     assert ask.keeps("Big Prize", "winner is Ann Hub") is False
-    assert ask.keeps("Big Prize", "winner is Nobody Known") is None
+    assert ask.keeps("Big Prize", "winner is Nobody Known") is False  # the names tell, though not all values are read
     assert ask.keeps("Big Prize", "Norway") is True
     assert ask.keeps("Ann Hub", "director of Nobody Known") is False
+
+
+NAMED = (
+    "Moss", "a Moss", "The Moss", "Ivy Moss", "Mosses", "Oss", "Larch", "the Larch", "Fern Larch", "Twin", "Person 12",
+    "Denmark", "Danish", "Dane", "Spain", "Spanish", "female", "woman", "X", "Nobody", "y", "100% Wool", '"Quoted"',
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """A hub whose values are called in every way that counts, as values and as others."""
+    lines = [f"Club | member | Person {number}" for number in range(FIRST_PAGE * 3)]
+    members = ("Ivy Moss", "The Larch", "Denmark", "woman", "Zed X", "100% Wool", '"Quoted"')
+    lines += [f"Club | member | {name}" for name in members]
+    others = ("Moss", "Rory Oss", "Fern Larch", "Danish", "Spain", "female", "Nobody", "Sue Nobody")
+    lines += [f"{name} | instance of | thing" for name in others]
+    home = tmp_path_factory.mktemp("named")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        source = open_world(home, "\n".join(lines))
+    yield Asker(source)
+    source.close()
+
+
+def test_names_decide_as_reading_all_values_does(
+    named: Asker, queries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_names = {name: named.keeps("Club", f"member is {name}") for name in NAMED}
+    read = sum("OFFSET" in query for query in queries)
+    monkeypatch.setattr(ValueCheck, "_named_so", lambda *_: None)
+    assert {name: named.keeps("Club", f"member is {name}") for name in NAMED} == by_names
+    assert by_names["Moss"] is by_names["Larch"] is by_names["Danish"] is by_names["female"] is True
+    assert by_names["Nobody"] is by_names["Oss"] is by_names["Spanish"] is by_names["Fern Larch"] is False
+    assert read <= len(NAMED) * 2 + 4  # first pages; "y" is too short to be looked for as a surname
+
+
+def test_a_value_that_a_hub_lacks_is_not_looked_for_among_its_values(ask: Asker, queries: list[str]) -> None:
+    for condition in ("winner is Ann Hub", "winner is Nobody Known"):
+        queries.clear()
+        assert ask.keeps("Big Prize", condition) is False
+        assert sum("OFFSET" in query for query in queries) == 1
+
+
+def test_as_a_source_writes_a_value_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in the source beside the label of the entity."""
+    facts = [{"s": "Club", "p": "member", "o": f"Person {number}", "o_qid": f"Q{number + 1}"} for number in range(700)]
+    facts.append({"s": "Club", "p": "member", "o": "Old Hat", "o_qid": "Q2000"})
+    facts += [{"s": "New Cap", "s_qid": "Q2000", "p": "instance of", "o": "hat"}] * 3
+    lines = tmp_path / "facts.jsonl"
+    lines.write_text("\n".join(map(json.dumps, facts)))
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    build_graph_index([lines], "clubs")
+    source = GraphSource.open(store.index_path("graph", "clubs"), None)
+    asker = Asker(source)
+    try:
+        for name in ("Old Hat", "Hat", "New Cap", "Person 650"):
+            assert asker.keeps("Club", f"member is {name}") is True, name
+        assert asker.keeps("Club", "member is Old Coat") is False
+    finally:
+        source.close()
 
 
 def test_filter_reads_up_to_the_value_that_is_meant(ask: Asker, queries: list[str]) -> None:
