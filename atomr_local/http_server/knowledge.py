@@ -21,7 +21,7 @@ from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions
 from atomr_local.http_server.replies import JsonReply
 from atomr_local.indexing.store import IndexEntry, index_names, list_indexes
-from atomr_local.mcp_server.results import Entities, PageText, Passage, Related, described
+from atomr_local.mcp_server.results import MOST_VALUES, VALUES, Entities, PageText, Passage, Related, described
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.serving.lookup_desk import LookupDesk
@@ -153,10 +153,11 @@ class KnowledgeEndpoints:
         """One hop in the graph: what a relation of an entity leads to."""
         entity = text_parameter(request, "entity", most=500)
         relation = text_parameter(request, "relation", most=500)
+        limit = number_parameter(request, "limit", VALUES, most=MOST_VALUES)
         found = await self.desk.run(
             lambda cancellation: self._assistant.lookups.relate(entity, relation, cancellation=cancellation)
         )
-        return JsonReply(Related.of(found).model_dump())
+        return JsonReply(Related.of(found, limit).model_dump())
 
 
 def _for_clients(trace: Trace) -> Trace:

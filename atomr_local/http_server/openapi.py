@@ -110,6 +110,7 @@ def _paths() -> dict[str, Any]:
                 "facts", "What a relation of an entity leads to in the graph.", _ref("Related"),
                 _parameter("entity", "Name of the entity.", required=True),
                 _parameter("relation", "Relation in words, such as mother.", required=True),
+                _limit(10_000),
             )
         },
         "/v1/models": {"get": _operation("listModels", "Strategies, and the embedder.", _ref("Models"))},

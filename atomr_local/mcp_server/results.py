@@ -21,6 +21,9 @@ def page_address(server: str, trace: str, evidence: str = "") -> str:
     return f"{server}#trace={trace}{piece}" if server else ""
 
 
+VALUES, MOST_VALUES = 100, 10_000  # of a relation: by default, and at most
+
+
 class Passage(BaseModel):
     """A piece of evidence."""
 
@@ -153,13 +156,15 @@ class Related(BaseModel):
     notes: list[str] = Field(description="What was left out or could not be told apart.")
 
     @classmethod
-    def of(cls, found: Retrieval) -> Related:
+    def of(cls, found: Retrieval, limit: int) -> Related:
+        """At most `limit` of the values; a note says how many there are."""
+        more = [f"{limit} of {len(found.values)} values"] if len(found.values) > limit else []
         return cls(
             entity=Entity.of(found.linked) if found.linked is not None else None,
-            values=[Entity.of(value) for value in found.values],
+            values=[Entity.of(value) for value in found.values[:limit]],
             evidence=[Passage.of(item) for item in found.evidence],
             near=[sanitize(label) for label in found.near],
-            notes=[without_paths(sanitize(note)) for note in found.dropped],
+            notes=[without_paths(sanitize(note)) for note in [*more, *found.dropped]],
         )
 
 

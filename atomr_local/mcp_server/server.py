@@ -22,6 +22,8 @@ from atomr_local.mcp_server.answers import KEPT, Answers
 from atomr_local.mcp_server.callers import Gone, server_of, session_of, while_there
 from atomr_local.mcp_server.in_turn import asked_in_turn
 from atomr_local.mcp_server.results import (
+    MOST_VALUES,
+    VALUES,
     Answered,
     Entities,
     Found,
@@ -173,10 +175,11 @@ def make_server(
             str, Field(description="Relation in words, such as mother or place of birth.", max_length=500)
         ],
         ctx: Context[Any],
+        limit: Annotated[int, Field(ge=1, le=MOST_VALUES, description="Values at most.")] = VALUES,
     ) -> Related:
         """Follow one relation of an entity in the graph index."""
         found = await look_up(ctx, lambda cancel: assistant.lookups.relate(entity, relation, cancellation=cancel))
-        return Related.of(found)
+        return Related.of(found, limit)
 
     @server.tool(title="Query the graph", annotations=_READS)
     async def query_graph(

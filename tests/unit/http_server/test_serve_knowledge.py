@@ -52,7 +52,7 @@ async def test_passages_and_pages_are_found_and_cleaned(serve: Serve) -> None:
     [
         "/api/search", "/api/search?q=", "/api/search?q=%20", f"/api/search?q={'x' * 2001}", "/api/search?q=a&limit=0",
         "/api/search?q=a&limit=51", "/api/search?q=a&limit=-1", "/api/search?q=a&limit=1e3", "/api/search?q=a&limit=%D9%A3",
-        "/api/pages", "/api/entities", "/api/facts?entity=x", "/api/traces?limit=x", "/api/traces?before=99999999999999999999",
+        "/api/pages", "/api/entities", "/api/facts?entity=x", "/api/facts?entity=x&relation=y&limit=10001", "/api/traces?limit=x", "/api/traces?before=99999999999999999999",
         "/api/entities?name=%1b%5d0%3bx%07",
     ],
 )  # fmt: skip

@@ -23,6 +23,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.indexing.store import index_path
 from atomr_local.mcp_server.answers import Answers
 from atomr_local.mcp_server.server import check_handing_on, make_server
 from atomr_local.reasoning.trace.schema import Trace
@@ -119,6 +120,25 @@ async def test_wrong_input_is_an_error_of_the_tool() -> None:
         for place in ("atomr://trace/../../etc/passwd", "atomr://page/..%2f..%2fetc%2fpasswd", "file:///etc/passwd"):
             with pytest.raises(MCPError, match="Unknown resource"):
                 await client.read_resource(place)
+
+
+async def test_a_relation_gives_as_many_values_as_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text(
+        "".join(json.dumps({"s": "Club", "p": "member", "o": f"Person {number}"}) + "\n" for number in range(120))
+    )
+    build_graph_index([facts], "club")
+    source = GraphSource.open(index_path("graph", "club"))
+    async with client_of(FakeBackbone(), graph=source) as client:
+        found = await call(client, "relate", entity="Club", relation="member")
+        assert (len(found["values"]), found["notes"]) == (100, ["100 of 120 values"])
+        found = await call(client, "relate", entity="Club", relation="member", limit=5)
+        assert (len(found["values"]), found["notes"]) == (5, ["5 of 120 values"])
+        found = await call(client, "relate", entity="Club", relation="member", limit=120)
+        assert (len(found["values"]), found["notes"]) == (120, [])
+        assert await refused(client, "relate", entity="Club", relation="member", limit=0)
+    source.close()
 
 
 async def test_texts_are_found_without_the_model_and_cleaned() -> None:

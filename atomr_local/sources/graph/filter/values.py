@@ -205,7 +205,8 @@ class ValueCheck:
     def _in_store(
         self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
     ) -> tuple[tuple[SelectResult, str] | None, bool]:
-        """The value that is meant, looked for by the names of all entities, and whether there is none if none is found."""
+        """The value that is meant, looked for by the names of all entities, and whether the search decides: without it,
+        a value that was not found may still be there."""
         named = self._named_so(head, match, keys)
         among = sorted(targets.union(named or ()))
         if among:
