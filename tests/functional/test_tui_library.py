@@ -63,10 +63,16 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         await until(pilot, lambda: isinstance(app.screen, BuildScreen))
         app.screen.query_one("#build-kind", Select).value = "graph"
         await pilot.pause()
-        app.screen.query_one("#build-file", Input).value = str(facts)
-        app.screen.query_one("#build-name", Input).value = "../evil"
+        file, name = (app.screen.query_one(field, Input) for field in ("#build-file", "#build-name"))
+        file.value, name.value = f"{facts}.not-there", "../evil"
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "✗" in screen_text(app))
+        await until(pilot, lambda: "is not a file" in screen_text(app) and file.has_focus)
+        file.value = str(facts)
+        await pilot.press("ctrl+s")
+        await until(
+            pilot, lambda: "is not a file" not in screen_text(app) and name.has_focus
+        )  # the field that is wrong
+        assert "✗" in screen_text(app)
         app.screen.query_one("#build-name", Input).value = "mine"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "build graph mine" in screen_text(app))

@@ -102,21 +102,30 @@ class BuildScreen(ModalScreen[Command | None]):
 
     @on(Input.Submitted)
     def action_build(self) -> None:
+        field = "#build-file"
         try:
-            self.dismiss(self._made())
+            path = self._path()
+            field = "#build-name"
+            name = check_name(self.query_one(field, Input).value.strip())
         except AtomrError as error:
             self.query_one("#build-error", Static).update(error_line(error))
+            self.query_one(field).focus()
+        else:
+            self.dismiss(self._command(path, name))
 
-    def _made(self) -> Command:
-        path = path_from(
-            self.query_one("#build-file", Input).value,
-            Path.cwd(),
-            such_as="~/notes" if self._kind == "text" else "facts.jsonl",
-        )
+    def _path(self) -> Path:
+        """
+        Raises:
+            InputError: there is nothing of this kind to build from.
+        """
+        written = self.query_one("#build-file", Input).value
+        path = path_from(written, Path.cwd(), such_as="~/notes" if self._kind == "text" else "facts.jsonl")
         if not path.is_file() and not (path.is_dir() and self._kind == "text"):
             what = "not a file" if self._kind == "graph" else "neither a file nor a folder"
             raise InputError(f"{path} is {what}", hint="Name one that is there.")
-        name = check_name(self.query_one("#build-name", Input).value.strip())
+        return path
+
+    def _command(self, path: Path, name: str) -> Command:
         kind, chosen = self._kind, self.query_one("#build-format", Select).value
         arguments = [kind, "build", str(path), "--name", name, "--format", str(chosen)]
         part = self.query_one("#build-slice", Select).value
