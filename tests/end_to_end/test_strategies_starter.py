@@ -1,8 +1,9 @@
-"""The strategies on the starter's real parts: two questions each. `scripts/bench/strategy_traces.py` asks more."""
+"""The strategies on the starter's real parts, a question each. `scripts/bench/strategy_traces.py` asks more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,7 @@ def assistants(starter_home: Path) -> Iterator[dict[int, Assistant]]:
             assistant.close()
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("strategy", "question"), zip(STRATEGIES, cycle(QUESTIONS), strict=False))
 def test_a_strategy_on_the_starter(assistants: dict[int, Assistant], strategy: str, question: str) -> None:
     """It ends within its limits; its trace replays, exports, reopens, cites what the index has, and comes again."""
     one = checked(assistants[1], assistants[2], strategy, question)

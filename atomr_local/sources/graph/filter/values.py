@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from atomr_local.language.names import name_key
@@ -207,15 +207,22 @@ class ValueCheck:
     ) -> tuple[tuple[SelectResult, str] | None, bool]:
         """The value that is meant, looked for by the names of all entities, and whether the search decides: without it,
         a value that was not found may still be there."""
+        found = self._among(head, match, targets)
+        if found is not None:
+            return found, True
         named = self._named_so(head, match, keys)
-        among = sorted(targets.union(named or ()))
-        if among:
-            pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
-            answer = self._graph.labelled(f"VALUES ?value {{ {' '.join(map(bound, among))} }} {pattern}")
-            if answer.values:
-                iri, label = answer.values[0]
-                return (answer, label or self._graph.label(iri or "")), True
-        return None, named is not None
+        return (None, False) if named is None else (self._among(head, match, named - targets), True)
+
+    def _among(self, head: Head, match: PropertyMatch, iris: Collection[str]) -> tuple[SelectResult, str] | None:
+        """The value that is one of these entities, if one is."""
+        if not iris:
+            return None
+        pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
+        answer = self._graph.labelled(f"VALUES ?value {{ {' '.join(map(bound, sorted(iris)))} }} {pattern}")
+        if not answer.values:
+            return None
+        iri, label = answer.values[0]
+        return answer, label or self._graph.label(iri or "")
 
     def _named_so(self, head: Head, match: PropertyMatch, keys: frozenset[str]) -> set[str] | None:
         """The entities that :meth:`_matching` would take for what is meant if they were values; None if they are too
