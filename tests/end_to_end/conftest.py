@@ -35,6 +35,13 @@ def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp() / "starter-home"
 
 
+@pytest.fixture(autouse=True)
+def home_of_the_starter(request: pytest.FixtureRequest, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of what was opened in the shared home stays there: elsewhere each question would build the indexes again."""
+    if "starter_home" in request.fixturenames and "built_home" not in request.fixturenames:
+        monkeypatch.setenv("ATOMR_HOME", str(request.getfixturevalue("starter_home")))
+
+
 @pytest.fixture
 def built_home(starter_home: Path, tmp_path: Path) -> Path:
     """A home of the test's own where the starter's indexes and weights are ready."""
