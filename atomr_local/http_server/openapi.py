@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 from atomr_local import __version__
 from atomr_local.http_server.bodies import AskBody
 from atomr_local.http_server.openai_api.endpoints import ChatBody, EmbeddingsBody
-from atomr_local.mcp_server.results import Entities, Found, PageText, Related
+from atomr_local.mcp_server.results import MOST_VALUES, Entities, Found, PageText, Related
 
 _MODELS: tuple[type[BaseModel], ...] = (AskBody, ChatBody, EmbeddingsBody, Entities, Found, PageText, Related)
 _TEXT, _NUMBER, _WHOLE, _FLAG = ({"type": kind} for kind in ("string", "number", "integer", "boolean"))
@@ -110,7 +110,7 @@ def _paths() -> dict[str, Any]:
                 "facts", "What a relation of an entity leads to in the graph.", _ref("Related"),
                 _parameter("entity", "Name of the entity.", required=True),
                 _parameter("relation", "Relation in words, such as mother.", required=True),
-                _limit(10_000),
+                _limit(MOST_VALUES),
             )
         },
         "/v1/models": {"get": _operation("listModels", "Strategies, and the embedder.", _ref("Models"))},

@@ -14,14 +14,13 @@ from atomr_local.serving.machine_paths import without_paths
 from atomr_local.sources.place_words import place_words
 from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Value
 
+VALUES, MOST_VALUES = 100, 10_000  # of a relation: by default, and at most
+
 
 def page_address(server: str, trace: str, evidence: str = "") -> str:
     """Where a browser shows a trace, and in it a piece of evidence; empty without a server."""
     piece = f"&evidence={evidence}" if evidence else ""
     return f"{server}#trace={trace}{piece}" if server else ""
-
-
-VALUES, MOST_VALUES = 100, 10_000  # of a relation: by default, and at most
 
 
 class Passage(BaseModel):

@@ -121,14 +121,14 @@ class Names:
             earlier version).
         """
         ending = f" {key}"
-        pieces = list(dict.fromkeys(ending[i : i + 3] for i in range(len(ending) - 2)))[:200]
+        pieces = _pieces(ending)
         if self._former or not pieces:
             return None
         query = f"SELECT text FROM piece WHERE text IN ({_marks(pieces)}) ORDER BY names"  # noqa: S608
         known = [str(text) for (text,) in self._rows(query, pieces)]
         if len(known) < len(pieces):
             return []
-        rarest = " AND ".join('"' + piece.replace('"', '""') + '"' for piece in known[:_RARE_PIECES])
+        rarest = " AND ".join(map(_quoted, known[:_RARE_PIECES]))
         rows = self._rows(
             "SELECT DISTINCT entity.iri FROM name JOIN entity ON entity.id = name.entity WHERE name.id IN "
             "(SELECT rowid FROM name_fts WHERE name_fts MATCH ?) AND substr(name.key, ?) = ? LIMIT ?",
@@ -164,7 +164,7 @@ class Names:
         for piece in self._rare_pieces(key):
             # One text for all of a piece's names: thousands of rows would cost more to hand over than to find.
             query = "SELECT group_concat(rowid) FROM name_fts WHERE name_fts MATCH ?"
-            [(ids,)] = self._rows(query, ('"' + piece.replace('"', '""') + '"',))
+            [(ids,)] = self._rows(query, (_quoted(piece),))
             shared.update(str(ids).split(",") if ids else ())
         # Of equals, those of the rarest piece come first: that is the order in which they were counted.
         nearest = [number for number, _ in shared.most_common(_READ_NAMES)]
@@ -180,7 +180,7 @@ class Names:
 
     def _rare_pieces(self, key: str) -> list[str]:
         """The rarest first."""
-        pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
+        pieces = _pieces(key)
         query = f"SELECT text, names FROM piece WHERE text IN ({_marks(pieces)}) ORDER BY names LIMIT ?"  # noqa: S608
         chosen: list[str] = []
         entries = 0
@@ -313,6 +313,16 @@ class Names:
             for row in rows
         ]
         return sorted((item for item in found if item.uses), key=lambda item: (-item.uses, item.iri))
+
+
+def _pieces(key: str) -> list[str]:
+    """The three-letter pieces of a key, as the index of names has them; at most 200."""
+    return list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
+
+
+def _quoted(piece: str) -> str:
+    """The piece as FTS5 takes it, whatever is in it."""
+    return '"' + piece.replace('"', '""') + '"'
 
 
 def _marks(values: Sequence[object]) -> str:

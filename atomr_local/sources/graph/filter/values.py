@@ -231,19 +231,18 @@ class ValueCheck:
         if not match.inverse and (row is None or row.uses > row.entities):
             return None
         rows = names.by_keys(sorted(_written_as(keys)), limit=_MOST_NAMESAKES)
-        endings = [names.ending(key, limit=_MOST_NAMESAKES) for key in keys]
         if len(rows) == _MOST_NAMESAKES:
             return None
         found = {row.entity.iri for row in rows}
-        for ending in endings:
-            if ending is None:
+        for key in keys:
+            if (ending := names.ending(key, limit=_MOST_NAMESAKES)) is None:
                 return None
             found.update(ending)
         if not match.inverse:
             ends = tuple(f" {key}" for key in keys)
             for term, text in names.texts_of_property(head.iri, match.property).items():
-                key = name_key(text)
-                if key.endswith(ends) or not keys.isdisjoint(_keys_of(key)):
+                written = name_key(text)
+                if written.endswith(ends) or not keys.isdisjoint(_keys_of(written)):
                     found.add(term[1:-1])
         return found
 

@@ -24,6 +24,15 @@ from atomr_local.tree.nodes import Operator
 FILMS, SERIES, WINNERS, SONGS, LEVELS = VALUE_LIMIT - 40, 40, VALUE_LIMIT + 100, 1_600, 700
 
 
+def asker_of(home: Path, lines: list[str]) -> Iterator[Asker]:
+    """Asks a world of these facts, and closes it at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        source = open_world(home, "\n".join(lines))
+    yield Asker(source)
+    source.close()
+
+
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     lines = ["Ann Hub | instance of | human", "Ann Hub | date of birth | 1950-03-02", "Cy Small | instance of | human"]
@@ -35,12 +44,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     lines += [f"Song {number} | performer | Cy Small" for number in range(SONGS)]
     lines += [f"Gauge | height | {number} m" for number in range(LEVELS)]
     lines += [f"Gauge | inception | {1000 + number}" for number in range(LEVELS)] + ["Gauge | inception | 1200-05-06"]
-    home = tmp_path_factory.mktemp("hubs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        source = open_world(home, "\n".join(lines))
-    yield Asker(source)
-    source.close()
+    yield from asker_of(tmp_path_factory.mktemp("hubs"), lines)
 
 
 @pytest.fixture
@@ -248,12 +252,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     lines += [f"Club | member | {name}" for name in members]
     others = ("Moss", "Rory Oss", "Fern Larch", "Danish", "Spain", "female", "Nobody", "Sue Nobody")
     lines += [f"{name} | instance of | thing" for name in others]
-    home = tmp_path_factory.mktemp("named")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        source = open_world(home, "\n".join(lines))
-    yield Asker(source)
-    source.close()
+    yield from asker_of(tmp_path_factory.mktemp("named"), lines)
 
 
 def test_names_decide_as_reading_all_values_does(
