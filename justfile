@@ -35,6 +35,7 @@ lint:
     .venv/bin/ruff format --check .
     .venv/bin/mypy
     .venv/bin/lint-imports
+    .venv/bin/python scripts/house/budget.py
 
 # Correct style where ruff can.
 fix:

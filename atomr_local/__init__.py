@@ -16,9 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atomr_local.answer import Answer, Step
-    from atomr_local.asked import QuestionOptions, parse_plan
-    from atomr_local.assistant import Assistant
+    from atomr_local.asked import Answer, QuestionOptions, Step, parse_plan
+    from atomr_local.assistant import Assistant, Lookups
     from atomr_local.cancellation import Cancellation
     from atomr_local.errors import (
         AtomrError,
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
         SettingsError,
         SourceError,
     )
-    from atomr_local.graph_console import GraphRows
-    from atomr_local.lookups import Lookups
     from atomr_local.reasoning.conversation import Conversation, EarlierTurn
     from atomr_local.reasoning.revision import Revision
     from atomr_local.reasoning.trace.events import (
@@ -67,6 +64,7 @@ if TYPE_CHECKING:
         Totals,
         Trace,
     )
+    from atomr_local.session import GraphRows
     from atomr_local.settings.schema import Settings
     from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Sentence, Value
     from atomr_local.tree.nodes import Node, Tree
@@ -135,8 +133,8 @@ __all__ = [
 __version__ = "0.1.0"
 # Where each is, but for the events.
 _ELSEWHERE = {
-    "Answer": "answer",
-    "Step": "answer",
+    "Answer": "asked",
+    "Step": "asked",
     "QuestionOptions": "asked",
     "parse_plan": "asked",
     "Assistant": "assistant",
@@ -151,8 +149,8 @@ _ELSEWHERE = {
     "QueryError": "errors",
     "SettingsError": "errors",
     "SourceError": "errors",
-    "GraphRows": "graph_console",
-    "Lookups": "lookups",
+    "GraphRows": "session",
+    "Lookups": "assistant",
     "Conversation": "reasoning.conversation",
     "EarlierTurn": "reasoning.conversation",
     "Revision": "reasoning.revision",

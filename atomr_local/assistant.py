@@ -5,54 +5,228 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, aclosing, closing, contextmanager
-from typing import TYPE_CHECKING, Any, Unpack
+from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
-from atomr_local.answer import Answer
-from atomr_local.asked import Asked, QuestionOptions, checked_question
+from atomr_local.asked import Answer, Asked, QuestionOptions, checked_question
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError
-from atomr_local.language.is_question import understands
+from atomr_local.language.question_kind import understands
+from atomr_local.language.referring import refers_out
 from atomr_local.log_file import log_error
-from atomr_local.lookups import Lookups, check_used
-from atomr_local.parts import Parts, Stage, quiet
-from atomr_local.question_gate import QuestionGate, busy
-from atomr_local.question_tools import tools_for
 from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.result_reuse import ResultCache
-from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.trace.event_log import logged
+from atomr_local.reasoning.revision import ResultCache, Revision
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
     Finished,
     NodeJudged,
     PlanReady,
+    QuestionUnderstood,
     StageChanged,
     WarningRaised,
 )
-from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.recorder import Recorder, logged
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
-from atomr_local.reasoning.verdict.conclusion import conclusion, failure, planned_kind
-from atomr_local.reasoning.verdict.judge import AtHand, judge
+from atomr_local.reasoning.verdict.judge import AvailableSources, asked_back, conclusion, failure, judge, planned_kind
+from atomr_local.sanitize import sanitize_line
+from atomr_local.session import QuestionGate, Session, Stage, busy, question_context, quiet
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.sources.privacy import check_private, read_indexes, withheld_indexes
-from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.sources.privacy import check_private, private_indexes, read_indexes, withheld_indexes
+from atomr_local.sources.protocol import (
+    Evidence,
+    GraphTools,
+    KnowledgeSource,
+    Linked,
+    Page,
+    Pages,
+    PropertyOffer,
+    Request,
+    Retrieval,
+    SourceName,
+    Value,
+    ValueKind,
+)
+from atomr_local.sources.text_parts import PartOfTexts, parse_within
 from atomr_local.strategies.options import options_of
-from atomr_local.strategies.protocol import Strategy, Toolbox
+from atomr_local.strategies.protocol import QuestionContext, Strategy, Unclear, understand
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.plans import make_plan
-from atomr_local.strategies.understanding import understand
-from atomr_local.system.loop_queue import LoopQueue
-from atomr_local.system.memory import trim_memory
-from atomr_local.tree.nodes import Tree
+from atomr_local.system.threads import trim_memory
+from atomr_local.tree.calls import Operator
+from atomr_local.tree.nodes import ROOT_ID, Tree
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from atomr_local.backbone.protocol import Backbone
-    from atomr_local.graph_console import GraphRows
+    from atomr_local.session import GraphRows
     from atomr_local.strategies.processes.process import Process
+
+
+# Looking things up in the sources without asking a question: no model is loaded.
+
+_LONGEST = 2000
+
+
+class Lookups:
+    """What the local sources of the settings hold. Thread-safe; also beside running questions.
+
+    All texts that it gives come from the sources: untrusted.
+
+    Raises (all methods):
+        InputError: a text is empty or too long, or the settings do not use the source.
+        AtomrError: the source cannot be opened, or failed.
+    """
+
+    def __init__(self, parts: Session, gate: QuestionGate) -> None:
+        self._parts = parts
+        self._gate = gate
+
+    def search_text(
+        self, query: str, *, limit: int = 5, within: Sequence[str] = (), cancellation: Cancellation | None = None
+    ) -> tuple[Evidence, ...]:
+        """The passages that suit the query best, best first; of a part of the index where `within` names one, see
+        :meth:`Assistant.ask`."""
+        query, part = _checked("query", query), parse_within(within)
+        with self._open(SourceName.TEXT) as whole:
+            source = PartOfTexts(whole, part) if part is not None else whole
+            return source.retrieve(Request(query, query, top_k=limit), cancellation or Cancellation()).evidence
+
+    def read_page(self, title: str) -> Page | None:
+        """The page with this title, or the one that a redirect of this title leads to; None if there is none."""
+        title = _checked("title", title)
+        with self._pages() as pages:
+            return pages.page(title)
+
+    def similar_titles(self, title: str, *, limit: int = 5) -> tuple[str, ...]:
+        """Titles of pages like this one."""
+        title = _checked("title", title)
+        with self._pages() as pages:
+            return pages.similar_titles(title, limit)
+
+    def find_entity(self, name: str, *, limit: int = 5) -> tuple[Linked, ...]:
+        """The entities of the graph that the name may mean, best first."""
+        name = _checked("name", name)
+        with self._graph() as graph:
+            return graph.link(name, limit)
+
+    def entity(self, qid: str) -> Value | None:
+        """The entity with this Wikidata id, such as "Q42"; None if the graph does not have it."""
+        qid = _checked("id", qid)
+        with self._graph() as graph:
+            return graph.entity_of("", qid)
+
+    def properties(self, iri: str) -> tuple[PropertyOffer, ...]:
+        """What the graph states of the entity with this IRI, with a few values of each property."""
+        iri = _checked("IRI", iri)
+        with self._graph() as graph:
+            return graph.properties(iri)
+
+    def relate(self, entity: str, relation: str, *, cancellation: Cancellation | None = None) -> Retrieval:
+        """One hop in the graph: what `relation` ("mother", "place of birth") leads to from the entity."""
+        entity, relation = _checked("entity", entity), _checked("relation", relation)
+        arguments = (Value(entity, ValueKind.ENTITY), Value(relation))
+        request = Request("", f"{entity} {relation}", Operator.RELATE, arguments)
+        with self._open(SourceName.GRAPH) as source:
+            return source.retrieve(request, cancellation or Cancellation())
+
+    def embed(self, texts: Sequence[str]) -> tuple[str, NDArray[np.float32]]:
+        """What names the embedder of the settings and its weights, and the texts' unit vectors, one a row.
+
+        Raises:
+            ModelError: the embedder cannot be used.
+        """
+        with self._gate.lookup():
+            self._parts.load((), quiet, alone=lambda: self._gate.single, model=False)
+            embedder = self._parts.embedder()
+            return embedder.identity, embedder.encode(texts)
+
+    @contextmanager
+    def _pages(self) -> Iterator[Pages]:
+        with self._open(SourceName.TEXT) as source:
+            if not isinstance(source, Pages):
+                raise InputError("the source text cannot open pages")
+            yield source
+
+    @contextmanager
+    def _graph(self) -> Iterator[GraphTools]:
+        with self._open(SourceName.GRAPH) as source:
+            if not isinstance(source, GraphTools):
+                raise InputError("the source graph cannot be looked around in")
+            yield source
+
+    @contextmanager
+    def _open(self, name: SourceName) -> Iterator[KnowledgeSource]:
+        check_used(self._parts.settings, name)
+        with self._gate.lookup():
+            self._parts.load((name,), quiet, alone=lambda: self._gate.single, model=False)
+            yield self._parts.sources[name]
+
+
+def check_used(settings: Settings, name: SourceName) -> None:
+    """
+    Raises:
+        InputError: the settings do not use this source.
+    """
+    if name not in settings.sources:
+        raise InputError(
+            f"the settings do not use the source {name.value}", hint=f"Add it: --sources {name.value}, or sources."
+        )
+
+
+def _checked(what: str, text: str) -> str:
+    text = sanitize_line(text)
+    if not text:
+        raise InputError(f"the {what} is empty")
+    if len(text) > _LONGEST:
+        raise InputError(f"the {what} has {len(text)} characters, more than {_LONGEST}", hint="Shorten it.")
+    return text
+
+
+# Items that threads hand to an event loop.
+
+_Item = TypeVar("_Item")
+
+
+class LoopQueue(Generic[_Item]):
+    """A queue that any thread fills and one task of an event loop empties.
+
+    The loop is woken once for all items that come before it gets to run. With a wake-up for each item, the thread that
+    fills the queue and the loop would take the interpreter lock from each other at each of them.
+
+    Args:
+        loop: of the task that empties it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._items: deque[_Item] = deque()
+        self._filled = asyncio.Event()
+        self._waking = False  # set before the loop is told, cleared by the loop before it looks at the items
+
+    def put(self, item: _Item) -> None:
+        """Add the item. From any thread; without effect once the loop is closed, for nobody listens then."""
+        self._items.append(item)
+        if not self._waking:
+            self._waking = True
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._wake)
+
+    async def get(self) -> _Item:
+        """The next item, taken out; waits for one. Does not give way to other tasks while there are items."""
+        while not self._items:
+            self._filled.clear()
+            await self._filled.wait()
+        return self._items.popleft()
+
+    def _wake(self) -> None:
+        self._waking = False
+        self._filled.set()
 
 
 class Assistant:
@@ -63,7 +237,7 @@ class Assistant:
     """
 
     def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
-        self.parts = Parts(settings, backbone)
+        self.parts = Session(settings, backbone)
         self.last_trace: Trace | None = None
         self._remembered: tuple[Trace, ResultCache] | None = None
         self._gate = QuestionGate()
@@ -136,7 +310,7 @@ class Assistant:
         """
         settings = changed_settings(self.settings, changes)
         options_of(find_strategy(settings.strategy), settings)
-        with self._gate.alone():
+        with self._gate.exclusive():
             if settings.web.enabled != self.settings.web.enabled:
                 self._web = settings.web.enabled
             self.parts.reconfigure(settings)
@@ -160,7 +334,7 @@ class Assistant:
             KnowledgeIndexError: there is no whole graph index.
             Cancelled: :meth:`cancel` was called, or `cancellation` thrown.
         """
-        from atomr_local.graph_console import run
+        from atomr_local.session import run
 
         check_used(self.settings, SourceName.GRAPH)
         cancellation = cancellation or Cancellation()
@@ -199,7 +373,7 @@ class Assistant:
         question = checked_question(question)
         return make_plan(question, self.model_tools(question))
 
-    def model_tools(self, question: str) -> Toolbox:
+    def model_tools(self, question: str) -> QuestionContext:
         """Tools for other work on a question than answering it: the model without a source. No trace is kept.
 
         Raises:
@@ -211,7 +385,7 @@ class Assistant:
         # What a model on this machine reads stays on it.
         remote = bool(self.settings.endpoint.url.remote_host())
         withheld = withheld_indexes(self.settings, ()) if remote else frozenset[str]()
-        return tools_for(self.parts, {}, recorder, self._cancellation, withheld=withheld)
+        return question_context(self.parts, {}, recorder, self._cancellation, withheld=withheld)
 
     def do_again(self, process: Process) -> Process:
         """Use the tools as a solution process does; the process with the observations of now, and the indexes read.
@@ -223,9 +397,9 @@ class Assistant:
             AtomrError: a source or the model cannot be used.
             Cancelled: :meth:`cancel` was called.
         """
-        from atomr_local.strategies.processes.doing import done_again
+        from atomr_local.strategies.processes.process import done_again
 
-        with self._gate.alone():
+        with self._gate.exclusive():
             cancellation = self._cancellation = Cancellation()
             local = tuple(name for name in self.settings.sources if name in (SourceName.TEXT, SourceName.GRAPH))
             check_private(self.settings, local, web=False)
@@ -235,7 +409,7 @@ class Assistant:
             )
             sources = self.parts.chosen(local, False, recorder.leaves)
             try:
-                with closing(tools_for(self.parts, sources, recorder, cancellation)) as tools:
+                with closing(question_context(self.parts, sources, recorder, cancellation)) as tools:
                     done = done_again(process, tools)
             finally:
                 self.parts.release(sources)
@@ -258,6 +432,7 @@ class Assistant:
         revision: Revision | None = None,
         conversation: Conversation | None = None,
         understood: str | None = None,
+        within: Sequence[str] | None = None,
     ) -> Iterator[Event]:
         """Answer the question; the last event is `Finished`, which holds the trace.
 
@@ -271,12 +446,14 @@ class Assistant:
                 the plan is the earlier answer's.
             conversation: the turns before; the question may refer to them.
             understood: how a person says that the follow-up question is meant; the model is not asked then.
+            within: the part of the text index to ask: paths, patterns, "#tag", "after:2024-05", "before:2024-05-31".
+                Several paths or tags: any of them. The other sources are left out. A correction keeps to its answer's.
 
         Raises:
             PlanError: the plan breaks a rule, or is larger than the limits of the settings.
-            InputError: the question is empty or too long; the revision does not fit the plan, the sources or the
-                strategy; the strategy takes no plan, or lacks a source that it needs; another question is being
-                answered.
+            InputError: the question is empty or too long; `within` cannot be read or asked; the revision does not fit
+                the plan, the sources, the part or the strategy; the strategy takes no plan, or lacks a source that it
+                needs; another question is being answered.
             SettingsError: there is no such strategy or source, or an option of the strategy is not usable.
         """
         asked = self._asked(
@@ -289,6 +466,7 @@ class Assistant:
             revision=revision,
             conversation=conversation,
             understood=understood,
+            within=within,
         )
         if self._gate.busy:
             raise busy()
@@ -399,7 +577,7 @@ class Assistant:
             if waits:
                 self._gate.enter(self.settings.llm.parallel, cancellation)
             else:
-                self._gate.enter_now()
+                self._gate.try_enter()
                 self._cancellation = cancellation
             try:
                 yield
@@ -412,13 +590,17 @@ class Assistant:
 
     def _answer(self, asked: Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
-        shown = {"options": asked.options.model_dump(mode="json")} if type(asked.options).model_fields else {}
+        shown: dict[str, Any] = {}
+        if type(asked.options).model_fields:
+            shown["options"] = asked.options.model_dump(mode="json")
+        if asked.within is not None:
+            shown["in"] = list(asked.within.given)
         recorder = Recorder(asked.question, method.name, parts.describe(local, use_web) | shown, sink)
         sources: dict[str, KnowledgeSource] = {}
         ending = ExitStack()
-        follows = asked.understood is not None or (asked.conversation is not None and bool(asked.conversation.turns))
+        follows = asked.understood is not None or bool(asked.conversation)
         try:
-            if not follows and self._is_no_question(asked.question, asked.plan, recorder):
+            if self._is_declined(asked, recorder):
                 return
             parts.load(
                 local if method.uses_sources else (),
@@ -428,7 +610,12 @@ class Assistant:
             )
             recorder.settle(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web, recorder.leaves) if method.uses_sources else {}
-            tools = tools_for(
+            if asked.within is not None:
+                sources = {SourceName.TEXT: PartOfTexts(sources[SourceName.TEXT], asked.within)}
+            if asked.left_out:
+                left_out = f"asked in a part of the text index: without {' and '.join(asked.left_out)}"
+                recorder.emit(WarningRaised(message=left_out))
+            tools = question_context(
                 parts,
                 sources,
                 recorder,
@@ -442,13 +629,19 @@ class Assistant:
             question = asked.question
             if follows:
                 recorder.emit(StageChanged(stage="understanding"))
-                question = understand(question, tools, given=asked.understood, rewrites=parts.rewrites)
-                if self._is_no_question(question, asked.plan, recorder):
-                    return
+                question = understand(
+                    question,
+                    tools,
+                    given=asked.understood,
+                    rewrites=parts.rewrites,
+                    asks_back=asked.plan is None and self.settings.features.decline,
+                )
             # Known from now on, for a cancelled answer can be corrected too.
             self._remembered = (recorder.trace, tools.cache)
             method.run(question, asked.plan, asked.origin, tools)
             self._conclude(recorder, method, local, use_web)
+        except Unclear as unclear:
+            recorder.emit(asked_back(unclear.reference))
         except Cancelled:
             recorder.emit(AnswerReady(status="cancelled", answer="Cancelled."))
         except BaseException as error:  # the consumer waits for `Finished`: whatever happens, it must come
@@ -462,12 +655,20 @@ class Assistant:
                 recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
 
-    def _is_no_question(self, question: str, plan: Tree | None, recorder: Recorder) -> bool:
-        """Whether there is nothing to plan or to look up; then that is the answer."""
-        kind = understands(question)[0] if plan is None and self.settings.features.decline else "question"
-        if kind == "question":
+    def _is_declined(self, asked: Asked, recorder: Recorder) -> bool:
+        """Whether there is nothing to plan or to look up in what was typed, by itself; then that is the answer."""
+        if asked.plan is not None or not self.settings.features.decline:
             return False
-        recorder.emit(conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
+        kind = understands(asked.understood or asked.question)[0]
+        first = asked.understood is None and not (asked.conversation is not None and asked.conversation.turns)
+        unclear = refers_out(asked.question) if first and kind == "question" else None
+        if kind == "question" and unclear is None:
+            return False
+        if asked.conversation:
+            text = asked.understood or asked.question
+            recorder.emit(QuestionUnderstood(understood_as=text, conversation=asked.conversation.id))
+        verdict = judge(recorder.trace, accept=0.0, kind=kind)
+        recorder.emit(asked_back(unclear) if unclear is not None else conclusion(recorder.trace, verdict))
         return True
 
     def _conclude(self, recorder: Recorder, method: Strategy, local: tuple[str, ...], web: bool) -> None:
@@ -475,8 +676,10 @@ class Assistant:
         trace, parts = recorder.trace, self.parts
         verdict = judge(
             trace,
-            accept=parts.calibration.accept,
-            at_hand=lambda: AtHand(web, local, parts.other_indexes(local)),
+            accept=parts.calibration.bound(trace.node(ROOT_ID).signals if trace.nodes else {}),
+            at_hand=lambda: AvailableSources(
+                web, local, parts.other_indexes(local), private=bool(private_indexes(self.settings, local))
+            ),
             kind=planned_kind(trace),
             retrieves=method.uses_sources,
             decline=self.settings.features.decline,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
-from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.llama.probe.verdict import ProbeTask
+    from atomr_local.backbone.llama.probe import ProbeTask
     from atomr_local.backbone.protocol import Backbone
 
 # The model's own, and its adapter's.
@@ -24,19 +24,20 @@ _CHECKED_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """What a model can be asked; by default that of one without an adapter. See :class:`atomr_local.parts.Parts`."""
+class AdapterSkills:
+    """The skills of a model; by default of one without an adapter. See :class:`atomr_local.session.Session`."""
 
     style: Style = "full"
     calibration: Calibration = field(default_factory=Calibration)
     verifies: bool = True
     rewrites: bool = True
     knows_next: bool = False
+    points: bool = True
 
     @classmethod
-    def of(cls, files: ModelFiles | None) -> Learnt:
+    def of(cls, files: ModelFiles | None) -> AdapterSkills:
         """As the adapter's card says; `files`: None for a server."""
-        from atomr_local.catalog.record import adapter_card, task_adapters
+        from atomr_local.catalog.find import adapter_card, task_adapters
 
         adapter = files[1] if files is not None else None
         if adapter is None:
@@ -51,6 +52,7 @@ class Learnt:
             verifies=not lean or "verify" in tasks,
             rewrites=not lean or "rewrite" in tasks,
             knows_next=lean and ("next" in tasks or "next" in task_adapters(adapter)),
+            points=not lean or "point" in tasks,
         )
 
 
@@ -66,8 +68,8 @@ def model_files(settings: Settings) -> ModelFiles | None:
 
 def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
     """What is to be tried out before these settings' model is loaded into this process."""
-    from atomr_local.backbone.llama.probe.verdict import ProbeTask
-    from atomr_local.catalog.record import task_adapters
+    from atomr_local.backbone.llama.probe import ProbeTask
+    from atomr_local.catalog.find import task_adapters
 
     llm = settings.llm
     return ProbeTask(
@@ -117,9 +119,9 @@ def load_model(
         Cancelled: the trial was ended.
     """
     from atomr_local.backbone.llama import LlamaBackbone
-    from atomr_local.backbone.llama.probe.runner import working_way
+    from atomr_local.backbone.llama.probe import working_way
     from atomr_local.backbone.llama.weights import is_prepared
-    from atomr_local.catalog.record import require_whole
+    from atomr_local.catalog.find import require_whole
 
     path, adapter = files
     task = probe_task(settings, path, adapter)

@@ -46,7 +46,7 @@ from typing import Any
 
 from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError, PlanError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.graph_index.index import build_graph_index

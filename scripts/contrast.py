@@ -38,7 +38,7 @@ from textual.widgets import Button, Switch
 from textual.widgets._toggle_button import ToggleButton
 
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
-from atomr_local.tui import themes
+from atomr_local.tui import colours as themes
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.colours import GRAPHIC, UNSEEN, Rgb, contrast, least_contrast, readable_style
 
@@ -178,8 +178,8 @@ async def main_screen(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
 async def windows(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
     """Every window that the app and the main screen open."""
     from atomr_local.errors import ModelError
-    from atomr_local.tui.screens.ask.question_dialogs import RewordScreen
-    from atomr_local.tui.screens.confirm import Confirm, UnsavedChanges
+    from atomr_local.tui.screens.ask.windows import RewordScreen
+    from atomr_local.tui.screens.dialogs import Confirm, UnsavedChanges
 
     screen = app.ask_screen
 
@@ -230,7 +230,7 @@ async def measure(names: list[str], *, whole: bool = True) -> list[TooLow]:
     Each screen is laid out once, and then shown in one theme after the other.
     """
     from atomr_local.assistant import Assistant
-    from atomr_local.history.recording import record_trace
+    from atomr_local.history.store import record_trace
 
     class Unloaded(Assistant):
         def preload(self, on_stage: object = None) -> None:

@@ -30,12 +30,11 @@ import hostile_gguf
 from hostile_cases import cases
 
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.llama.library import library
-from atomr_local.backbone.llama.snapshots import PREFIXES, damaged_snapshots
+from atomr_local.backbone.llama.engine import library
+from atomr_local.backbone.llama.prefix_cache import PREFIXES, damaged_snapshots
 from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
-from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
-from atomr_local.catalog.record import ModelRecord, sha256_of, verify_model
+from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
+from atomr_local.catalog.find import ModelRecord, sha256_of, verify_model
 from atomr_local.errors import AtomrError
 
 SECONDS = 30

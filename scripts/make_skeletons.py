@@ -37,7 +37,7 @@ from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
 from atomr_local.tree.compact import parse_compact
-from atomr_local.tree.hierarchy import skeleton
+from atomr_local.tree.natural import skeleton
 from atomr_local.tree.nodes import ROOT_ID
 
 _OF_GRAPH = ("graph", "children", "computed")

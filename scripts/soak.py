@@ -39,7 +39,7 @@ from typing import Any
 
 from atomr_local import Assistant, paths
 from atomr_local.errors import AtomrError
-from atomr_local.history.recording import record_trace
+from atomr_local.history.store import record_trace
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tree.compact import parse_compact
@@ -227,7 +227,7 @@ def known_answers(assistant: Assistant, sources: tuple[str, ...], limit: int) ->
 
 def second_indexes(text: bool) -> None:
     """A graph index and a text index beside the starter's, named soak, of a part of the same knowledge."""
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.graph_index.index import build_graph_index
     from atomr_local.indexing.store import index_path
@@ -247,7 +247,7 @@ def second_indexes(text: bool) -> None:
 
 def copied_model(home: Path) -> str:
     """The path of the starter's model under another name: another model, as far as the program knows."""
-    from atomr_local.catalog.starter import starter_model_path
+    from atomr_local.catalog.find import starter_model_path
 
     link = home / "copy.gguf"
     if not link.exists():

@@ -37,10 +37,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.datasets import question_of
-from atomr_local.evaluation.gold_chain import Hop, gold_hops
-from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.evaluation.run_directory import write_file
+from atomr_local.evaluation.datasets import DatasetRecord, question_of, read_records
+from atomr_local.evaluation.diagnosis import Hop, gold_hops
+from atomr_local.evaluation.runs import write_file
 from atomr_local.language.names import base_key
 
 Side = Literal["page", "triples"]

@@ -11,7 +11,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # The workers share the cores. OpenMP reads this once, when torch or llama.cpp is loaded.
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 
 
 @pytest.fixture(autouse=True)
@@ -27,4 +27,4 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def without_span_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a fake model says is not judged by a real one; the end-to-end tests have the real parts."""
     if "end_to_end" not in request.path.parts:
-        monkeypatch.setattr(Parts, "_load_span_reader", lambda self: None)
+        monkeypatch.setattr(Session, "_load_span_reader", lambda self: None)

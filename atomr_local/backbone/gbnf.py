@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from atomr_local.language.scripts import CHARACTERS_A_WORD, pieces, unspaced
+from atomr_local.language.sentences import CHARACTERS_A_WORD, pieces, unspaced
 
 LONGEST_RUN = 10
 _OPENING = "\"'([{“‘«"

@@ -172,3 +172,18 @@ def setting_values(ctx: click.Context, param: click.Parameter, incomplete: str) 
     if kind is bool:
         return _offered(("true", "false"), incomplete)
     return _offered(map(str, get_args(kind)), incomplete) if get_origin(kind) is Literal else []
+
+
+# `atomr completion`: what a shell reads to complete commands, options and names.
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that makes SHELL complete commands, options, and names of indexes, models and strategies.
+
+    The shell reads it when it starts: see "Complete names with Tab" in docs/how-to/scripts.md.
+
+    Example: eval "$(atomr completion bash)"
+    """
+    click.echo(script(shell), nl=False)

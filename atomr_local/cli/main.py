@@ -35,19 +35,19 @@ _COMMANDS = {
     "web": ("commands.web", "web", "Search the web, if it is turned on."),
     "indexes": ("commands.indexes", "indexes", "List the built indexes."),
     "models": ("commands.models", "models", "List, download, choose and check models and adapters."),
-    "fetch": ("fetch.command", "fetch", "Download a Wikipedia, or facts from Wikidata."),
+    "fetch": ("fetch", "fetch", "Download a Wikipedia, or facts from Wikidata."),
     "history": ("commands.history", "history", "Show, search, export and delete past questions."),
     "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
     "questions": ("commands.questions", "questions", "Make questions that need both text and graph."),
     "strategies": ("commands.strategies", "strategies", "List the reasoning methods and their options."),
     "sources": ("commands.ask", "sources", "List the knowledge sources."),
-    "doctor": ("doctor.command", "doctor", "Check the installation and say what to fix."),
+    "doctor": ("doctor", "doctor", "Check the installation and say what to fix."),
     "examples": ("commands.examples", "examples", "Keep your own example plans."),
     "processes": ("commands.processes", "processes", "Keep worked processes, which the strategy humaniq follows."),
-    "mcp": ("commands.mcp", "mcp", "Serve other programs over the Model Context Protocol."),
+    "mcp": ("commands.serve", "mcp", "Serve other programs over the Model Context Protocol."),
     "serve": ("commands.serve", "serve", "Serve other programs over HTTP."),
     "config": ("commands.config", "config", "Show and change the settings."),
-    "completion": ("commands.completion", "completion", "Complete commands and names with Tab, in bash, zsh and fish."),
+    "completion": ("completion", "completion", "Complete commands and names with Tab, in bash, zsh and fish."),
 }
 _COMPLETES = "_ATOMR_COMPLETE"  # the shell asks what may follow: `completion.py`
 # These load no native library that could crash.
@@ -117,8 +117,7 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
         crash_monitor.start()
         ctx.obj.callback(crash_monitor.end)
     if any(name.startswith("ATOMR_") and name != "ATOMR_HOME" for name in os.environ):
-        from atomr_local.settings.problems import unknown_variables
-        from atomr_local.settings.schema import Settings
+        from atomr_local.settings.schema import Settings, unknown_variables
 
         for warning in unknown_variables(Settings):
             click.echo(sanitize(warning), err=True)
@@ -127,12 +126,12 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
         raise click.UsageError(f"--plain takes no command; `atomr {ctx.invoked_subcommand}` has no screen anyway")
     if plain:
         from atomr_local.assistant import Assistant
-        from atomr_local.cli.plain.session import run_plain
+        from atomr_local.cli.plain import run_plain
 
         with Assistant.open() as assistant:
             run_plain(assistant)
     elif ctx.invoked_subcommand is None:
-        from atomr_local.cli.terminal import no_terminal
+        from atomr_local.cli.output import no_terminal
 
         if problem := no_terminal():
             raise click.UsageError(f'{problem}. Use `atomr --plain`, or ask with `atomr ask "…"`.')
@@ -146,8 +145,7 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
 def _note_old_names() -> None:
     """Report settings that still have the name of an earlier version."""
     from atomr_local.paths import config_file
-    from atomr_local.settings.old_names import notes
-    from atomr_local.settings.text import parse_toml, read_settings_text
+    from atomr_local.settings.schema import notes, parse_toml, read_settings_text
 
     groups: Iterable[str] = ()
     with contextlib.suppress(AtomrError):  # a file that cannot be read is an error of the command that needs it
@@ -223,7 +221,7 @@ def _reported(error: Exception) -> AtomrError:
     if isinstance(error, OSError):
         what = f"{error.filename}: " if error.filename else ""
         return AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed")
-    from atomr_local.tui.internal_errors import internal_error
+    from atomr_local.tui.background import internal_error
 
     return internal_error(error, kept="")
 

@@ -2,15 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
-from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, source_names, text_indexes
+from atomr_local.cli.completion import (
+    adapter_names,
+    graph_indexes,
+    model_names,
+    source_names,
+    strategy_names,
+    text_indexes,
+)
+from atomr_local.cli.output import note
 from atomr_local.errors import InputError
+from atomr_local.sanitize import sanitize
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from atomr_local.indexing.store import IndexKind
+
+Wish = TypeVar("Wish")
+Result = TypeVar("Result")
+
+
+# Options declared once: the fields of a class are the parameters of a command, in their order. A field whose type is
+# such a class stands for all of that one's parameters: what several commands share.
+
+
+def option(help_text: str, *names: str, default: Any = None, **settings: Any) -> Any:
+    """A field that is given as an option.
+
+    What click is to make of it follows from the field where nothing is said: `--name` from its name; a flag, a choice,
+    a path or a repeatable option from its type. A default other than nothing is shown.
+
+    Args:
+        names: as in `click.option`, such as "-s", "--strategy".
+        settings: as in `click.option`. What a callback makes of the text is the field's value.
+    """
+    settings = {"help": help_text, "show_default": bool(default)} | settings
+    if default is not None and default is not False:
+        settings["default"] = default
+    made = settings.get("required") or "callback" in settings
+    return field(default=MISSING if made else default, metadata={"click": (click.option, names, settings)})
+
+
+def flag(help_text: str, *names: str) -> Any:
+    """A field that is true where its option is given."""
+    return option(help_text, *names, default=False)
+
+
+def argument(**settings: Any) -> Any:
+    """A field that is given as an argument; the settings are those of `click.argument`."""
+    return field(metadata={"click": (click.argument, (), settings)})
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option, flag, argument))
+def parameters(model: type[Wish]) -> type[Wish]:
+    """A class of parameters: a dataclass of the fields above and of other such classes."""
+    return dataclass(kw_only=True)(model)
+
+
+def options_of(model: type[Wish]) -> Callable[[Callable[Concatenate[Wish, ...], Result]], Callable[..., Result]]:
+    """Give a command the parameters that a model declares, and hand it one instance, before what else it takes."""
+
+    def decorate(command: Callable[Concatenate[Wish, ...], Result]) -> Callable[..., Result]:
+        @functools.wraps(command)
+        def run(**given: Any) -> Result:
+            return command(_instance(model, given), **given)
+
+        decorated: Callable[..., Result] = run
+        for parameter in reversed(list(_parameters(model))):
+            decorated = parameter(decorated)
+        return decorated
+
+    return decorate
+
+
+def _instance(model: Any, given: dict[str, Any]) -> Any:
+    """The model with its part of what is given, which is taken out."""
+    types = get_type_hints(model)
+    values = {
+        one.name: _instance(types[one.name], given) if is_dataclass(types[one.name]) else given.pop(one.name)
+        for one in fields(model)
+    }
+    return model(**values)
+
+
+def _parameters(model: Any) -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """The decorators of click."""
+    types = get_type_hints(model)
+    for one in fields(model):
+        kind = types[one.name]
+        if is_dataclass(kind):
+            yield from _parameters(kind)
+            continue
+        make, names, settings = one.metadata["click"]
+        if make is click.option:
+            long = one.name.strip("_").replace("_", "-")
+            names = names or (f"--{long}/--no-{long}" if kind == bool | None else f"--{long}",)
+        if "callback" not in settings:
+            settings = _typed(kind, "multiple" if make is click.option else "nargs") | settings
+        yield make(one.name, *names, **settings)
+
+
+def _typed(kind: Any, several: str) -> dict[str, Any]:
+    """What click is told of a type; `several` is its word for more than one."""
+    given: dict[str, Any] = {}
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+        if kind is bool:
+            return {"default": None}  # neither of the two forms is given
+    if get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
+        given[several] = True if several == "multiple" else -1
+    if kind is bool:
+        return {"is_flag": True}
+    if kind is Path:
+        kind = click.Path(path_type=Path)
+    elif get_origin(kind) is Literal:
+        kind = click.Choice(get_args(kind))
+    return given | {"type": kind}
+
+
+# What several commands share.
 
 
 def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -27,53 +158,68 @@ def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     return names
 
 
-def model_options(command: Command) -> Command:
-    """--model, --adapter, --text-index, --graph-index, --sources, --web/--no-web."""
-    for option in reversed(
-        (
-            click.option(
-                "--text-index",
-                metavar="NAME[,NAME…]",
-                shell_complete=text_indexes,
-                help="Text index to search, or several searched together.",
-            ),
-            click.option("--graph-index", metavar="NAME", shell_complete=graph_indexes, help="Graph index to search."),
-            click.option(
-                "--sources",
-                shell_complete=source_names,
-                metavar="LIST",
-                callback=_sources,
-                help="Sources that may be used besides the web, such as text,graph.",
-            ),
-            click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
-            click.option(
-                "--share-private", is_flag=True, help="Let what is read in private indexes leave this machine."
-            ),
-        )
-    ):
-        command = option(command)
-    return model_and_adapter(command)
+@parameters
+class ModelChoice:
+    """The model that answers."""
+
+    model: str | None = option(
+        "Model to use (default: the settings').", metavar="NAME|PATH", shell_complete=model_names
+    )
+    adapter: str | None = option(
+        "LoRA adapter: auto, none, a name or a GGUF file.", metavar="NAME|PATH", shell_complete=adapter_names
+    )
 
 
-def model_and_adapter(command: Command) -> Command:
-    """--model, --adapter."""
-    command = click.option(
-        "--adapter",
-        metavar="NAME|PATH",
-        shell_complete=adapter_names,
-        help="LoRA adapter: auto, none, a name or a GGUF file.",
-    )(command)
-    return click.option(
-        "--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings')."
-    )(command)
+@parameters
+class ModelOptions(ModelChoice):
+    """The model that answers, and what it may read."""
+
+    text_index: str | None = option(
+        "Text index to search, or several searched together.", metavar="NAME[,NAME…]", shell_complete=text_indexes
+    )
+    graph_index: str | None = option("Graph index to search.", metavar="NAME", shell_complete=graph_indexes)
+    sources: tuple[str, ...] | None = option(
+        "Sources that may be used besides the web, such as text,graph.",
+        metavar="LIST", callback=_sources, shell_complete=source_names,
+    )  # fmt: skip
+    web: bool | None = option("Allow or forbid web search for this question.")
+    share_private: bool = flag("Let what is read in private indexes leave this machine.")
+
+    def overrides(self, **more: Any) -> dict[str, Any]:
+        """These options, and others, as settings overrides."""
+        return overrides(**vars(self) | more)
 
 
-def strategy_option(command: Command) -> Command:
-    """--set: options of strategies."""
-    return click.option(
-        "--set", "assigned", metavar="NAME.OPTION=VALUE", multiple=True,
-        help="Set an option of the strategy, such as rag.top_k=5; repeatable. `atomr strategies NAME` lists them.",
-    )(command)  # fmt: skip
+@parameters
+class Within:
+    """A part of the text index."""
+
+    within: tuple[str, ...] = option(
+        "Only documents in this file or folder, matching this pattern, with this tag, or dated from then on or "
+        "before then; repeatable.",
+        "--in", metavar="PATH|GLOB|#TAG|after:DATE|before:DATE",
+    )  # fmt: skip
+
+
+set_option = functools.partial(
+    option,
+    "Set an option of the strategy, such as rag.top_k=5; repeatable. `atomr strategies NAME` lists them.",
+    "--set",
+    metavar="NAME.OPTION=VALUE",
+)
+
+
+def strategy_option(text: str) -> Any:
+    """The option for a reasoning method."""
+    return option(text, "-s", "--strategy", metavar="NAME", shell_complete=strategy_names)
+
+
+@parameters
+class StrategyChoice:
+    """The reasoning method and its options."""
+
+    strategy: str | None = strategy_option("Reasoning method; see `atomr strategies`.")
+    assigned: tuple[str, ...] = set_option()
 
 
 def assigned_options(assigned: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -120,3 +266,80 @@ def overrides(**options: Any) -> dict[str, Any]:
     if share:
         given["privacy"] = {"share": True}
     return given
+
+
+# `--private`: an index that is made or taken in is private from its first moment.
+
+
+@parameters
+class Privacy:
+    """Whether an index is private."""
+
+    private: bool | None = option(
+        "Mark the index as private, or take the mark away: nothing that is read in a private index leaves this "
+        "machine without your word. Default: a new index of a folder of documents is private, others are not."
+    )
+
+
+@contextmanager
+def marked_private(kind: IndexKind, name: str, wanted: bool | None, *, documents: bool = False) -> Iterator[None]:
+    """Mark the index `name` before anything of it is there; a new one that fails is not marked any more.
+
+    Args:
+        wanted: what the user said; None: nothing.
+        documents: it is made of the user's own documents.
+
+    Raises:
+        InputError: the name is no name of an index.
+        SettingsError: the settings file cannot be read or written.
+    """
+    from atomr_local.indexing.builds.publishing import unfinished_path
+    from atomr_local.indexing.store import check_name, index_names, index_path
+    from atomr_local.settings.schema import load_settings
+    from atomr_local.sources.privacy import mark_private
+
+    def is_there() -> bool:
+        return index_path(kind, name).exists() or unfinished_path(kind, name).exists()
+
+    check_name(name)
+    before = name in index_names(load_settings().privacy.indexes)
+    now = (before or (documents and not is_there())) if wanted is None else wanted
+    if now != before:
+        mark_private([name], private=now)
+    try:
+        yield
+    except BaseException:
+        if now and not before and not is_there():
+            mark_private([name], private=False)
+        raise
+    if now and not before:
+        note(
+            f"The index {name} is private: questions that read it use neither the web nor a model elsewhere. "
+            f"`atomr indexes private {name} --off` takes that back."
+        )
+    elif before and not now:
+        note(f"The index {name} is private no longer.")
+
+
+# What the commands on the user's own items share: `atomr examples` and `atomr processes` number them alike.
+
+Item = TypeVar("Item")
+
+
+def told_problems(path: Path, read: Callable[[Path], tuple[list[Item], list[str]]]) -> tuple[Path, list[Item]]:
+    """The file and its items; the problems of lines that hold none are told."""
+    found, problems = read(path)
+    for problem in problems:
+        click.echo(sanitize(f"skipped: {problem}"), err=True)
+    return path, found
+
+
+def numbered(found: Sequence[Item], number: int, what: str, command: str) -> Item:
+    """The item with this number, from 1.
+
+    Raises:
+        InputError: there are not so many.
+    """
+    if number > len(found):
+        raise InputError(f"there is no {what} {number}", hint=f"There are {len(found)}: see `atomr {command} list`.")
+    return found[number - 1]

@@ -1,9 +1,13 @@
-"""What every command prints: JSON on standard output; notes, progress and questions on standard error."""
+"""Progress of long work on standard error: a bar on a terminal, otherwise lines, with rate and remaining time."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +16,9 @@ from atomr_local.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings
+
+
+# What every command prints: JSON on standard output; notes, progress and questions on standard error.
 
 
 def note(message: str) -> None:
@@ -39,3 +46,39 @@ def announce_remote(settings: Settings) -> None:
 def print_json(data: Any) -> None:
     """JSON on standard output, nothing else; ASCII, so that no character in it can drive the terminal."""
     click.echo(json.dumps(data, indent=2, default=str))
+
+
+# The terminal of a command: whether the terminal UI can run in it, and its Ctrl-C.
+
+_NO_CURSOR = frozenset({"dumb", "unknown"})  # values of TERM for terminals that only print lines
+
+
+def no_terminal() -> str | None:
+    """Why the terminal UI cannot be shown here, None if it can. It reads keys from the standard input and draws on
+    the standard error; a standard output that goes elsewhere waits for an answer that would never come."""
+    streams = (("standard input", sys.stdin), ("standard output", sys.stdout), ("standard error", sys.stderr))
+    for name, stream in streams:
+        if stream is None or stream.closed or not stream.isatty():
+            return f"the terminal UI needs a terminal, and {name} is not one"
+    term = os.environ.get("TERM", "")
+    if term in _NO_CURSOR:
+        return f"the terminal UI cannot be drawn on a terminal of the kind {term} (TERM)"
+    return None
+
+
+@contextmanager
+def interrupt(cancel: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls `cancel`, which ends the work cleanly; the second one raises KeyboardInterrupt.
+
+    An exception is no sure way to stop long work: raised while a library is imported or calls back, it may be lost.
+    """
+
+    def first(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        cancel()
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

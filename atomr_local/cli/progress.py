@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from atomr_local.cancellation import Cancellation
-from atomr_local.cli.output import note
-from atomr_local.cli.terminal import interrupt
+from atomr_local.cli.output import interrupt, note
 from atomr_local.errors import Cancelled
 from atomr_local.fetching.estimates import duration
 from atomr_local.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind
+
 
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
@@ -155,7 +157,6 @@ def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lamb
     Args:
         kind: what the records of a file are, from its path: "line", "page".
     """
-    import click
 
     if not skipped.get("count"):
         return
@@ -176,7 +177,6 @@ def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lamb
 
 def report_lost(lost: object) -> None:
     """Tell on standard error what the limits of a reader left out of the articles, by its name in the plural."""
-    import click
 
     if isinstance(lost, dict) and lost:
         told = ", ".join(f"{number} {sanitize_line(str(what))}" for what, number in sorted(lost.items()))

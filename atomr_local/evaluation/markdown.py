@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.evaluation.run_directory import program_text, programs_of, write_file
-from atomr_local.evaluation.stages import Stage
+from atomr_local.evaluation.diagnosis import Stage
+from atomr_local.evaluation.runs import program_text, programs_of, write_file
 from atomr_local.sanitize import sanitize_line
 
 REPORT_FILE = "report.md"

@@ -18,7 +18,7 @@ import httpx
 from atomr_local import __version__
 from atomr_local.credentials import shown_url
 from atomr_local.errors import AtomrError
-from atomr_local.network.addresses import (
+from atomr_local.network import (
     NotPublicError,
     PublicTransport,
     TooMuchError,

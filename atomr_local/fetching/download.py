@@ -12,16 +12,22 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
 
-from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
+from atomr_local.catalog.find import ModelRecord, read_record, record_path, sha256_of
+from atomr_local.errors import InputError, ModelError
+from atomr_local.fetching.client import Client, FetchError, Missing, Passing, checked_url, header_length, shown
+from atomr_local.files import put, sync_directory
+from atomr_local.gguf import GgufHeader, check_model
 from atomr_local.indexing.builds.space import RESERVE, free_space, human_size
-from atomr_local.output_files import put, sync_directory
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -295,3 +301,323 @@ def writing(target: Path) -> Iterator[None]:
             f"{target} cannot be written: {reason}",
             hint="Free some space and run the same command again to resume." if full else "Check the disk.",
         ) from error
+
+
+# Downloads a model: published metadata, the file, and the record kept beside it.
+
+_MODELS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+# Hugging Face's headers about a large file, in the redirect to where it is kept.
+_LINKED_DIGEST, _LINKED_SIZE = "x-linked-etag", "x-linked-size"
+_FETCHED = ".fetched"  # after the name of a file that is whole, but not yet looked into
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model on a server; `file.algorithm` is empty if it publishes no checksum."""
+
+    name: str
+    licence: str
+    file: RemoteFile
+
+    def target(self, directory: Path) -> Path:
+        return directory / f"{self.name}.gguf"
+
+
+def name_of(url: str) -> str:
+    """What the model at an address is to be called: the last part of the address.
+
+    Raises:
+        FetchError: it is not an address that can be downloaded from.
+        InputError: it is none of a GGUF file.
+    """
+    last = unquote(checked_url(url).path.rpartition("/")[2])
+    if not last.endswith(".gguf"):
+        raise InputError(f"{shown(url)} is not the address of a GGUF file", hint="Its path ends in .gguf.")
+    return checked_name(last.removesuffix(".gguf"))
+
+
+def checked_name(name: str) -> str:
+    """A name that a model file may have.
+
+    Raises:
+        InputError: it may not.
+    """
+    if not _MODELS_NAME.fullmatch(name):
+        raise InputError(
+            f"{name[:80]!r} is not a valid model name", hint="Letters, digits, '.', '_' and '-': see --name."
+        )
+    return name
+
+
+def direct(url: str) -> str:
+    """The address of the file itself, of that of the page that shows it on Hugging Face.
+
+    Raises:
+        FetchError: it is not an address that can be downloaded from.
+    """
+    parts = checked_url(url)
+    if parts.hostname == "huggingface.co" and "/blob/" in parts.path:
+        return parts._replace(path=parts.path.replace("/blob/", "/resolve/", 1), query="").geturl()
+    return url
+
+
+def look_up(client: Client, url: str, name: str, licence: str = "") -> RemoteModel:
+    """Ask the server for length and checksum; nothing is fetched.
+
+    Raises:
+        FetchError: it does not answer, refuses, or does not say how long the file is.
+    """
+    headers = client.head(url, enough=lambda answer: bool(published_digest(answer)))
+    digest = published_digest(headers)
+    size = header_length(url, published_length(headers))
+    file = RemoteFile(url, f"{name}.gguf{_FETCHED}", size, "sha256" if digest else "", digest)
+    return RemoteModel(name, licence, file)
+
+
+def published_length(headers: httpx.Headers) -> str:
+    """The length of the file in the headers, as text; "" if there is none."""
+    return str(headers.get(_LINKED_SIZE if published_digest(headers) else "content-length", ""))
+
+
+def published_digest(headers: httpx.Headers) -> str:
+    """The SHA-256 in the headers; "" if there is none."""
+    tag = headers.get(_LINKED_DIGEST, "").strip().removeprefix("W/").strip('"').lower()
+    return tag if re.fullmatch(r"[0-9a-f]{64}", tag) else ""
+
+
+def is_there(model: RemoteModel, directory: Path) -> bool:
+    """Whether the model available under this name is the one that the server has, judged by what is known."""
+    target = model.target(directory)
+    if not target.is_file() or target.stat().st_size != model.file.size:
+        return False
+    if model.file.algorithm:
+        return sha256_of(target) == model.file.digest
+    record = read_record(target)
+    return record is not None and record.url == model.file.url and sha256_of(target) == record.sha256
+
+
+def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress = lambda *_: None) -> GgufHeader:
+    """Download the model, or resume; a model of this name is replaced once all is checked.
+
+    Raises:
+        FetchError: see its message; what was fetched stays, to continue from.
+        ModelError: what came is no model; it is removed.
+    """
+    target = model.target(directory)
+    fetched = download(client, model.file, directory, progress)
+    try:
+        check_model(fetched)
+    except ModelError as error:
+        fetched.unlink(missing_ok=True)
+        raise ModelError(
+            f"what {shown(model.file.url)} gives is not a usable model: {error.message}",
+            hint="It was removed. Choose another file; a model in several parts cannot be used.",
+        ) from error
+    record = ModelRecord(
+        url=shown(model.file.url),
+        licence=model.licence,
+        size=model.file.size,
+        sha256=model.file.digest or sha256_of(fetched),
+        published=bool(model.file.algorithm),
+        fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with writing(target):
+        record_path(target).unlink(missing_ok=True)  # never beside another file than its own
+        fetched.replace(target)
+        put(record_path(target), record.text())
+    return check_model(target)
+
+
+# The file of an index on a server: its name, length and checksum.
+
+_SUFFIX = ".tar.zst"
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,149}")
+
+
+def look_up_index_file(client: Client, url: str, sha256: str = "") -> RemoteFile:
+    """Ask the server for length and checksum; nothing is fetched.
+
+    Args:
+        sha256: the checksum that its maker published, in hexadecimal digits; it counts more than the server's.
+
+    Raises:
+        InputError: it is not the address of an exported index.
+        FetchError: the server does not answer, refuses, or does not say how long the file is.
+    """
+    url = direct(url)
+    name = unquote(checked_url(url).path.rpartition("/")[2])
+    if not name.endswith(_SUFFIX) or not _FILE_NAME.fullmatch(name):
+        raise InputError(
+            f"{shown(url)} is not the address of an exported index",
+            hint=f"Its path ends in a name such as wiki{_SUFFIX}.",
+        )
+    headers = client.head(url, enough=lambda answer: bool(published_digest(answer)))
+    digest = sha256 or published_digest(headers)
+    size = header_length(url, published_length(headers))
+    return RemoteFile(url, name, size, "sha256" if digest else "", digest)
+
+
+# The files of a Wikipedia: a Wikimedia dump, or Parquet files of the data set wikimedia/wikipedia.
+
+DATASET = "wikimedia/wikipedia"
+LANGUAGE = re.compile(r"[a-z]{2,12}(?:-[a-z]{1,12}){0,3}")
+# A Wikipedia in Wikidata's words, such as simplewiki.
+SITE = re.compile(r"[a-z][a-z0-9_]{1,40}")
+DATE = re.compile(r"20\d{6}")
+_RUNS_TRIED = 6
+_PAGES = 50
+# Languages whose dumps are named otherwise.
+_WIKIS = {"be-tarask": "be_x_old", "nb": "no"}
+
+
+def dump_files(client: Client, base: str, language: str, date: str, max_size: int) -> list[RemoteFile]:
+    """The files of the newest whole dump, or of the one of `date`; at most `max_size` bytes unless that is 0.
+
+    Raises:
+        FetchError: there is no such dump, or not even its first part is as small.
+    """
+    wiki = _WIKIS.get(language, language).replace("-", "_") + "wiki"
+    name = re.compile(rf"{wiki}-(20\d{{6}})-pages-articles-multistream(\d*)\.xml(?:-p(\d+)p(\d+))?\.bz2")
+    root = f"{base}/{wiki}"
+    lists = (
+        (algorithm, {file: digest for file, digest in sums.items() if name.fullmatch(file)})
+        for algorithm, sums in _sums(client, root, wiki, date)
+    )
+    algorithm, found = next((entry for entry in lists if entry[1]), ("", {}))
+    if not found:
+        raise FetchError(f"{root}: no dump with a list of checksums", hint="Is the language right, and the date?")
+
+    def order(file: str) -> tuple[int, int]:
+        match = name.fullmatch(file)
+        return (int(match[2] or 0), int(match[3] or 0)) if match else (0, 0)
+
+    def remote(file: str) -> RemoteFile:
+        url = f"{root}/{file.split('-')[1]}/{file}"
+        return RemoteFile(url, file, client.size(url), algorithm, found[file])
+
+    files = sorted(found, key=order)
+    if order(files[0]) == (0, 0):  # the whole in one file
+        whole = remote(files[0])
+        if not max_size or whole.size <= max_size or len(files) == 1:
+            return fitting([whole], max_size)
+        files = files[1:]
+    return fitting(map(remote, files), max_size)
+
+
+def _sums(client: Client, root: str, wiki: str, date: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Lists of checksums, with their algorithm, most likely first: file name → digest. A dump may be unfinished."""
+
+    def listed(directory: str, label: str) -> Iterator[tuple[str, dict[str, str]]]:
+        for algorithm in ("sha1", "md5"):
+            try:
+                text = client.document(f"{root}/{directory}/{wiki}-{label}-{algorithm}sums.txt")
+            except Missing:
+                continue
+            yield algorithm, parse_sums(text)
+
+    if date:
+        yield from listed(date, date)
+        return
+    yield from listed("latest", "latest")
+    try:
+        index = client.document(f"{root}/").decode("utf-8", "replace")
+    except Missing:
+        return
+    for run_date in sorted(set(re.findall(r'href="(20\d{6})/?"', index)), reverse=True)[:_RUNS_TRIED]:
+        yield from listed(run_date, run_date)
+
+
+def parse_sums(text: bytes) -> dict[str, str]:
+    """The lines of sha1sum and md5sum: name → digest. What is no such line is skipped."""
+    found = {}
+    for line in text.decode("utf-8", "replace").splitlines():
+        match = re.fullmatch(r"([0-9A-Fa-f]{32}|[0-9A-Fa-f]{40})[ \t]+\*?([A-Za-z0-9._-]+)", line.strip())
+        if match:
+            found[match[2]] = match[1].lower()
+    return found
+
+
+def parquet_files(client: Client, base: str, language: str, date: str, max_size: int) -> list[RemoteFile]:
+    """The data set's files of a language, of its newest date or of `date`; at most `max_size` bytes unless that is 0.
+
+    All are of one revision, so that a change of the data set meanwhile does no harm.
+
+    Raises:
+        FetchError: there are none, their list is not whole, or not even the first is as small.
+    """
+    api = f"{base}/api/datasets/{DATASET}"
+    about = _json(client, api)[0]
+    revision = about.get("sha") if isinstance(about, dict) else None
+    if not isinstance(revision, str) or not re.fullmatch(r"[0-9a-f]{40}", revision):
+        raise FetchError(f"{api}: no revision is told", hint="Is the address right?")
+    if not date:
+        form = re.compile(rf"(20\d{{6}})\.{re.escape(language)}")
+        paths = [form.fullmatch(str(entry.get("path"))) for entry in _tree(client, f"{api}/tree/{revision}")]
+        date = max((match[1] for match in paths if match), default="")
+        if not date:
+            raise FetchError(f"the data set {DATASET} has no language {language!r}", hint="Such as simple, en or de.")
+    folder = f"{date}.{language}"
+    name = re.compile(rf"{re.escape(folder)}/train-(\d{{5}})-of-(\d{{5}})\.parquet")
+    found: dict[int, RemoteFile] = {}
+    of = 0
+    for entry in _tree(client, f"{api}/tree/{revision}/{folder}"):
+        match = name.fullmatch(str(entry.get("path")))
+        if match is None:
+            continue
+        lfs = entry.get("lfs")
+        digest = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
+        size = lfs.get("size") if isinstance(lfs, dict) else None
+        url = f"{base}/datasets/{DATASET}/resolve/{revision}/{match[0]}"
+        local = f"wikipedia-{folder}-{match[1]}-of-{match[2]}.parquet"
+        found[int(match[1])] = RemoteFile(url, local, size if isinstance(size, int) else 0, "sha256", digest)
+        of = int(match[2])
+    if not found or sorted(found) != list(range(of)):
+        raise FetchError(f"{api}: the list of the files of {folder} is incomplete", hint="Is the date right?")
+    return fitting((found[number] for number in range(of)), max_size)
+
+
+def _tree(client: Client, url: str) -> Iterator[dict[str, Any]]:
+    """The entries of a folder, page by page."""
+    for _ in range(_PAGES):
+        entries, following = _json(client, url)
+        if not isinstance(entries, list):
+            raise FetchError(f"{shown(url)}: no list of files", hint="Is the address right?")
+        yield from (entry for entry in entries if isinstance(entry, dict))
+        if not following:
+            return
+        if urlsplit(following)[:2] != urlsplit(url)[:2]:
+            raise FetchError(f"{shown(url)}: its next page is on another server")
+        url = following
+    raise FetchError(f"{shown(url)}: more than {_PAGES} pages of files")
+
+
+def _json(client: Client, url: str) -> tuple[Any, str]:
+    """A JSON document, and the address of the page after it or ""."""
+    text, headers = client.persist(lambda: client.body(url, 32 << 20))
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise FetchError(f"{shown(url)}: no JSON", hint="Is the address right?") from None
+    match = re.search(r'<([^<>]+)>\s*;\s*rel="next"', headers.get("link", ""))
+    return data, urljoin(url, match[1]) if match else ""
+
+
+def fitting(files: Iterable[RemoteFile], max_size: int) -> list[RemoteFile]:
+    """The first of the files that together are no larger than `max_size`; all where that is 0.
+
+    Raises:
+        FetchError: the first one is larger.
+    """
+    taken: list[RemoteFile] = []
+    total = 0
+    for file in files:
+        total += file.size
+        if max_size and total > max_size:
+            if not taken:
+                raise FetchError(
+                    f"{file.name} has {human_size(file.size)}, more than the {human_size(max_size)} that are wanted",
+                    hint="Raise --max-size, or try the other --kind.",
+                )
+            break
+        taken.append(file)
+    return taken

@@ -8,12 +8,97 @@ import fcntl
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
+from typing import Any, Literal
 
-from atomr_local.history import conversations
-from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
+from atomr_local.errors import AtomrError
+from atomr_local.history import pending as conversations
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.sanitize import sanitize, sanitize_line
+
+# Kept questions as they are listed and as they are read.
+
+Origin = Literal["asked", "imported"]
+SUMMARY_COLUMNS = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSummary:
+    """One kept question as it is listed. The texts are sanitised.
+
+    Attributes:
+        id: its number; never given again once deleted.
+        asked_at: ISO 8601, UTC; of an imported one, when it was imported.
+        seconds: how long answering took.
+        follows: of a follow-up question, the number of the first kept question of its conversation.
+    """
+
+    id: int
+    asked_at: str
+    origin: Origin
+    question: str
+    answer: str
+    status: str
+    strategy: str
+    confidence: float | None
+    seconds: float
+    follows: int | None = None
+
+    @property
+    def local_time(self) -> str:
+        """When it was asked, in local time to the minute; what is no time, as it is."""
+        try:
+            return datetime.fromisoformat(self.asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
+        except (ValueError, OverflowError):
+            return sanitize_line(self.asked_at)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """One kept question with its trace.
+
+    Attributes:
+        document: the trace's JSON object as it was kept, with keys that a later version may have added.
+    """
+
+    summary: QuestionSummary
+    trace: Trace
+    document: dict[str, Any]
+
+
+def summary_of(row: Sequence[Any], follows: int | None = None) -> QuestionSummary:
+    """The row of :data:`SUMMARY_COLUMNS`; its texts sanitised."""
+    texts: Sequence[Any] = [sanitize(value) if isinstance(value, str) else value for value in row]
+    number, asked_at, origin, question, answer, status, strategy, confidence, seconds = texts
+    return QuestionSummary(number, asked_at, origin, question, answer, status, strategy, confidence, seconds, follows)
+
+
+# What can go wrong with the history.
+
+
+class HistoryError(AtomrError):
+    """The history, or one question in it, cannot be read or written."""
+
+    title = "History not usable"
+
+
+class HistoryDamaged(HistoryError):
+    """SQLite finds the file itself damaged."""
+
+
+class HistoryReadOnly(HistoryError):
+    """The file, or what SQLite needs beside it, cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} cannot be written: permission denied, or the disk is read-only",
+            hint="Check the permissions of the directory. Kept questions can be read: `atomr history list`.",
+        )
+
 
 # "atmr": tells a history from any other program's SQLite file.
 APPLICATION_ID = 0x61746D72

@@ -13,14 +13,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atomr_local import paths
-from atomr_local.errors import InputError
-from atomr_local.history import conversations, database, pending
-from atomr_local.history.entries import SUMMARY_COLUMNS, Origin, QuestionSummary, StoredQuestion, summary_of
-from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
-from atomr_local.history.files.trace_import import parse_trace
-from atomr_local.history.opening import open_history, open_salvaged, reopen_damaged
-from atomr_local.history.recovery.repair import is_sound
-from atomr_local.history.trace_encoding import compress, decode, digest_of, encode
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.history import database, pending
+from atomr_local.history import pending as conversations
+from atomr_local.history.database import (
+    SUMMARY_COLUMNS,
+    HistoryDamaged,
+    HistoryError,
+    HistoryReadOnly,
+    Origin,
+    QuestionSummary,
+    StoredQuestion,
+    summary_of,
+)
+from atomr_local.history.opening import is_sound, open_history, open_salvaged, reopen_damaged
+from atomr_local.history.pending import PendingNote, compress, decode, digest_of, encode
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -230,6 +237,8 @@ class History:
         row, follows = self._do(read)
         if row is None:
             raise _none_such([number])
+        from atomr_local.history.trace_import import parse_trace  # what it is made of takes a tenth of a second to load
+
         *listed, encoding, digest, data = row
         try:
             document = decode(encoding, digest, data)
@@ -386,3 +395,75 @@ def _damaged(number: int, problem: str) -> HistoryError:
 def _none_such(numbers: Sequence[int]) -> InputError:
     named = ", ".join(map(str, numbers[:10]))
     return InputError(f"the history has no question {named}", hint="`atomr history list` shows those it has.")
+
+
+# The user's own questions: a finished one kept in the history, and those asked before found again.
+
+_LATEST = 100
+
+
+def record_trace(trace: Trace, pending: PendingNote | None = None) -> tuple[int | None, list[str]]:
+    """Keep the question in the user's history. Never raises an AtomrError: the answer comes first.
+
+    Args:
+        pending: the note of the question while it was answered (see `pending.py`); it is removed.
+
+    Returns:
+        Its number, None when it could not be kept; and what the user should be told.
+    """
+    try:
+        if pending is not None:
+            pending.mark_digest(digest_of(trace))
+        with History.open() as history:
+            return history.record(trace), history.notes
+    except AtomrError as error:
+        return None, [f"This question was not kept: {error.message}" + (f" → {error.hint}" if error.hint else "")]
+    finally:
+        if pending is not None:
+            pending.remove()
+
+
+def recall(limit: int = _LATEST, containing: str = "") -> list[str]:
+    """Different questions that were asked here, the latest first, each on one line and sanitised.
+
+    Imported ones are not among them. Where nothing was kept yet, no file is begun. It reads the disk: call it from a
+    worker.
+
+    Args:
+        limit: at most so many.
+        containing: only those with this text in them; upper and lower case are the same.
+
+    Raises:
+        HistoryError: the history cannot be read.
+    """
+    path = history_file()
+    if not path.exists():
+        return []
+    with History.open(path) as history:
+        return history.questions(limit, containing=containing)
+
+
+def recall_answers(question: str) -> list[Trace]:
+    """The latest kept answer of each strategy to a question of these words, the earliest first.
+
+    A follow-up question of the same words may mean another thing: compare how they were understood. It reads the disk:
+    call it from a worker.
+
+    Raises:
+        HistoryError: the history cannot be read.
+    """
+    path = history_file()
+    words = sanitize_line(question)
+    if not path.exists() or not any(character.isalnum() for character in words):
+        return []
+    with History.open(path) as history:
+        found = {
+            item.strategy: item
+            for item in reversed(history.entries(search=words, limit=_LATEST))
+            if item.question.casefold() == words.casefold() and item.origin == "asked"
+        }
+        kept = []
+        for item in sorted(found.values(), key=lambda item: item.id):
+            with contextlib.suppress(HistoryError):  # this one is damaged
+                kept.append(history.get(item.id).trace)
+        return kept

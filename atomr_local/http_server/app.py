@@ -3,38 +3,187 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+import errno
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from atomr_local.assistant import Assistant
+from atomr_local.credentials import is_loopback
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.http_server.ask import AskEndpoint
-from atomr_local.http_server.guard import Guard, SecurityHeaders
-from atomr_local.http_server.in_flight import InFlight
-from atomr_local.http_server.knowledge import KnowledgeEndpoints
-from atomr_local.http_server.openai_api.endpoints import OpenAIEndpoints
+from atomr_local.http_server.limits import Http, InFlight, Listener, most_connections
+from atomr_local.http_server.openai_api import OpenAIEndpoints
 from atomr_local.http_server.openapi import openapi
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.page import page_routes
-from atomr_local.http_server.questions import Questions
-from atomr_local.http_server.replies import JsonReply, error_reply
+from atomr_local.http_server.questions import JsonReply, Questions, error_reply, refusal
+from atomr_local.http_server.routes import AskEndpoint, KnowledgeEndpoints, page_routes
 from atomr_local.log_file import log_error
-from atomr_local.mcp_server.server import QUERIES_AT_ONCE, check_handing_on, make_server
-from atomr_local.serving.lookup_desk import LookupDesk
-from atomr_local.serving.refused import Refused
+from atomr_local.mcp_server import QUERIES_AT_ONCE, check_handing_on, make_server
+from atomr_local.serving import LookupDesk, Refused
+
+# Who may ask: the Host and Origin of a request, its token, and the headers that every answer has.
+#
+# A page of another site must not reach the server through the user's browser. It could by a name of its own that leads
+# here (DNS rebinding: the Host header tells), or by sending requests whose answers it cannot read (the Origin and
+# Sec-Fetch-Site headers tell, and a body has to be declared as JSON, which such a page may not do unasked).
+
+
+# The files of the page for browsers, and what a monitor asks, need no token: they tell nothing.
+_API = ("/api", "/v1", "/mcp", "/openapi.json")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
+_SECURITY = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class SecurityHeaders:
+    """Adds the headers to every answer; nothing is to be kept by a cache unless the answer says so."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def put(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SECURITY.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, put)
+
+
+class Guard:
+    """Refuses what does not come from where it may come from."""
+
+    def __init__(self, app: ASGIApp, options: ServeOptions) -> None:
+        self._app = app
+        self._loopback = options.loopback
+        self._names = _known_names(options)
+        self._token = _digest(options.token.reveal()) if options.token else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except Refused as refused:
+                await refusal(refused, scope)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        """
+        Raises:
+            Refused: the request is not to be served.
+        """
+        headers = Headers(scope=scope)
+        host = self._check_host(headers)
+        self._check_origin(headers, host)
+        if not scope["path"].startswith(_API):
+            return
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise _foreign()
+        if self._token is not None and not _brings(headers, self._token):
+            raise Refused(
+                401,
+                "the token is missing or wrong",
+                title="Not authorised",
+                hint="Send the server's token: Authorization: Bearer TOKEN (as the API key in clients of OpenAI).",
+                code="invalid_api_key",
+            )
+        kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if scope["method"] in ("POST", "PUT", "PATCH") and kind != "application/json":
+            raise Refused(415, "the body is not declared as JSON", hint="Send Content-Type: application/json.")
+
+    def _check_host(self, headers: Headers) -> str:
+        given = headers.getlist("host")
+        match = _HOST.fullmatch(given[0]) if len(given) == 1 else None
+        if match is None:
+            raise Refused(400, "the Host header is missing or cannot be read")
+        name = match[1].strip("[]").casefold().rstrip(".")
+        if not self._is_ours(name):
+            raise Refused(
+                421,
+                "this server has another name",
+                hint="Use its address, or start it with --allow-host NAME.",
+                code="unknown_host",
+            )
+        return given[0].casefold()
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether a request may be for this name. An address cannot be made to lead elsewhere as a name can."""
+        if name in self._names or is_loopback(name):
+            return True
+        if self._loopback:
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _check_origin(self, headers: Headers, host: str) -> None:
+        for origin in headers.getlist("origin"):
+            scheme, mark, rest = origin.casefold().partition("://")
+            if not (mark and scheme in ("http", "https") and rest == host):
+                raise _foreign()
+
+
+def _known_names(options: ServeOptions) -> frozenset[str]:
+    names: Iterable[str] = options.names if options.loopback else (*options.names, options.host, socket.gethostname())
+    return frozenset(name.strip("[]").casefold().rstrip(".") for name in names)
+
+
+def _foreign() -> Refused:
+    return Refused(
+        403,
+        "the request comes from a page of another site",
+        hint="Use the server from a program, or from a page that it serves itself.",
+        code="foreign_origin",
+    )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+def _brings(headers: Headers, token: bytes) -> bool:
+    given = headers.getlist("authorization")
+    scheme, _, text = (given[0] if len(given) == 1 else "").partition(" ")
+    # Digests have one length, so that the time of the comparison tells nothing of the token.
+    return hmac.compare_digest(_digest(text.strip()), token) and scheme.casefold() == "bearer"
+
 
 _THREADS = 32
 _MOST_SESSIONS, _IDLE_SECONDS = 100, 600.0  # of the Model Context Protocol
@@ -172,3 +321,111 @@ async def _not_served(_request: Request, error: Exception) -> Response:
 async def _failed(_request: Request, error: Exception) -> Response:
     log_error(error)
     return error_reply(AtomrError("an internal error; the log file tells where"))
+
+
+# Runs the application: the socket, uvicorn, and the signals that end it.
+
+_BACKLOG = 128
+_KEEP_ALIVE = 15  # seconds
+_LIBRARIES = ("uvicorn", "mcp", "sse_starlette", "asyncio")
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to us: a question still gets its time when one comes."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listening_socket(host: str, port: int) -> Listener:
+    """A socket that listens on the address; port 0: any free one. It gives as many connections as files allow.
+
+    Raises:
+        InputError: it cannot.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"--host: {host!r:.80} is no address of this machine") from error
+    family, kind, protocol, _, address = found[0]
+    made = Listener(family, kind, protocol, most_connections())
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except OSError as error:
+        made.close()
+        raise InputError(_told(error, host, port), hint=_hint(error)) from error
+    return made
+
+
+def _told(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is in use"
+    if error.errno == errno.EACCES:
+        return f"port {port} may not be used by this user"
+    return f"{host} port {port}: {error.strerror or error}"
+
+
+def _hint(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "Stop the other program, or choose another port: --port 0 takes any that is free."
+    return "Choose a port above 1023." if error.errno == errno.EACCES else "Choose another --host or --port."
+
+
+def run(assistant: Assistant, options: ServeOptions, listener: socket.socket, tell: Callable[[str], None]) -> None:
+    """Serve until a signal ends it: the first lets questions finish for a while, the second ends them now."""
+    for name in _LIBRARIES:  # they log what requests hold
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    asyncio.run(_serve(assistant, options, listener, tell))
+
+
+def uvicorn_server(application: Server) -> uvicorn.Server:
+    """What speaks HTTP for the application; it handles no signal."""
+    return _Uvicorn(
+        uvicorn.Config(
+            application,
+            http=partial(Http, send_seconds=application.options.send_seconds),  # type: ignore[arg-type]
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=2,
+        )
+    )
+
+
+async def _serve(
+    assistant: Assistant, options: ServeOptions, listener: socket.socket, tell: Callable[[str], None]
+) -> None:
+    application = Server(assistant, options)
+    server = uvicorn_server(application)
+    ending: list[asyncio.Task[None]] = []
+
+    async def end() -> None:
+        await application.stop()
+        server.should_exit = True
+
+    def on_signal() -> None:
+        if not ending:
+            tell(f"Stopping; running questions have {options.grace_seconds:g} seconds.")
+            ending.append(loop.create_task(end()))
+            return
+        assistant.cancel()
+        application.in_flight.cut_off()
+        server.should_exit = server.force_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    await server.serve(sockets=[listener])
+    for task in ending:
+        task.cancel()

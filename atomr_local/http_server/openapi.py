@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from atomr_local import __version__
-from atomr_local.http_server.bodies import AskBody
-from atomr_local.http_server.openai_api.endpoints import ChatBody, EmbeddingsBody
-from atomr_local.mcp_server.results import MOST_VALUES, Entities, Found, PageText, Related
+from atomr_local.http_server.openai_api import ChatBody, EmbeddingsBody
+from atomr_local.http_server.questions import AskBody
+from atomr_local.mcp_server import MOST_VALUES, Entities, Found, PageText, Related
 
 _MODELS: tuple[type[BaseModel], ...] = (AskBody, ChatBody, EmbeddingsBody, Entities, Found, PageText, Related)
 _TEXT, _NUMBER, _WHOLE, _FLAG = ({"type": kind} for kind in ("string", "number", "integer", "boolean"))
@@ -85,6 +85,7 @@ def _paths() -> dict[str, Any]:
             "get": _operation(
                 "search", "Passages of the text indexes, best first.", _ref("Found"),
                 _parameter("q", "Words or a question.", required=True), _limit(50),
+                _parameter("in", "The part to search, as of AskBody; may be given several times.", _list(_TEXT)),
             )
         },
         "/api/pages": {
@@ -219,7 +220,7 @@ _SCHEMAS: dict[str, Any] = {
             schema={"const": "atomr.trace/1"}, id=_TEXT, question=_TEXT, strategy=_TEXT, status=_TEXT, answer=_TEXT,
             answers=_list(_TEXT), confidence=_maybe(_NUMBER), basis=_TEXT, settings={"type": "object"},
             plan={"type": "object"}, nodes=_list({"type": "object"}), evidence=_list({"type": "object"}),
-            totals={"type": "object"}, warnings=_list(_TEXT),
+            totals={"type": "object"}, warnings=_list(_TEXT), answer_kind=_TEXT, closest=_list({"type": "object"}),
         ),
         "description": "All that led to an answer; docs/reference/trace.schema.json has every field.",
     },

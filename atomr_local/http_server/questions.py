@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Annotated, Any, Literal, TypeVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from atomr_local.asked import Asked, QuestionOptions
 from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import InputError
+from atomr_local.errors import (
+    AtomrError,
+    Cancelled,
+    InputError,
+    KnowledgeIndexError,
+    MissingPartError,
+    ModelError,
+    PlanError,
+    QueryError,
+    SettingsError,
+    SourceError,
+    WebDisabledError,
+)
 from atomr_local.history.pending import PendingNote, pending_question
-from atomr_local.history.recording import record_trace
-from atomr_local.history.store import History, history_file
+from atomr_local.history.store import History, history_file, record_trace
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished, WarningRaised
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.serving.desk import Desk
-from atomr_local.serving.lookup_desk import LookupDesk
-from atomr_local.serving.refused import Refused
+from atomr_local.sanitize import sanitize, sanitize_all, sanitize_line
+from atomr_local.serving import SAID_FIELDS, Desk, LookupDesk, Refused, without_paths
 
 _REMEMBERED = 64
 
@@ -180,3 +197,249 @@ def _kept_trace(name: str) -> Trace | None:
             return history.get(number).trace if number is not None else None
         except InputError:  # no such question
             return None
+
+
+# What requests ask for, checked: bodies in JSON and parameters of the query.
+
+_LONGEST_PLACE = 80
+_LONGEST_PROBLEM = 200
+_Body = TypeVar("_Body", bound=BaseModel)
+TraceName = Annotated[str, Field(max_length=64, pattern=r"^[0-9A-Za-z]+$")]
+Condition = Annotated[str, Field(max_length=500)]
+Question = Annotated[str, Field(max_length=2000)]
+
+
+class Given(BaseModel):
+    """A body of our own API: a field that it does not have is an error, so that no wish is passed over in silence."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class Correction(Given):
+    """What of an earlier answer is corrected. Steps are named by their numbers in the plan."""
+
+    trace: TraceName = Field(description="Id of the trace of the corrected answer.")
+    answers: dict[str, list[str]] = Field({}, max_length=400, description="By step, the answers that the user gives.")
+    sources: dict[str, list[str]] = Field({}, max_length=400, description="By step, the only sources that it may use.")
+    rerun: list[int] = Field([], max_length=400, description="Steps to run again although they did not change.")
+
+
+class AskBody(Given):
+    """A question and how it is to be answered."""
+
+    question: Question = Field("", description="In English. May be left out with a revision: the corrected question.")
+    strategy: str | None = Field(None, max_length=64, description="Reasoning method; default: the server's.")
+    sources: list[str] | None = Field(
+        None, max_length=16, description="Local sources to use, of those that the server uses; default: all of these."
+    )
+    web: bool | None = Field(None, description="Whether the web may be searched, if the server allows it.")
+    within: list[Condition] = Field(
+        [], alias="in", max_length=50, description="The part of the text index to ask: paths, patterns, #tag, "
+        "after:2024-05, before:2024-05-31. The other sources are left out.",
+    )  # fmt: skip
+    plan: str | dict[str, Any] | None = Field(
+        None, description="Run this plan: compact notation, the published JSON, or a whole trace."
+    )
+    revision: Correction | None = Field(None, description="Corrections of an earlier answer.")
+    earlier: list[TraceName] = Field(
+        [], max_length=20, description="Ids of the traces of the conversation before, oldest first."
+    )
+    understood: Question | None = Field(None, description="How a follow-up question is meant; else the model says it.")
+    keep: bool = Field(True, description="Whether the history may keep the question.")
+    stream: bool = Field(True, description="Events as they come; false: the trace at the end, as JSON.")
+
+
+async def read_body(request: Request, kind: type[_Body]) -> _Body:
+    """The request's body.
+
+    Raises:
+        Refused: it is not what it should be; the message names the first field that is wrong.
+    """
+    try:
+        return kind.model_validate_json(await request.body())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = sanitize_line(".".join(str(part) for part in first["loc"]))[:_LONGEST_PLACE]
+        told = sanitize_line(first["msg"])[:_LONGEST_PROBLEM]
+        if first["type"] == "json_invalid":
+            raise Refused(400, told, hint="Send a JSON object.", code="invalid_json") from None
+        raise Refused(400, f"{place}: {told}" if place else told, param=place or None, code=first["type"]) from None
+
+
+def text_parameter(request: Request, name: str, *, most: int = 2000) -> str:
+    """A text of the query.
+
+    Raises:
+        Refused: it is missing or too long.
+    """
+    text = request.query_params.get(name, "")
+    if not text.strip():
+        raise Refused(400, f"the parameter {name} is missing", param=name)
+    if len(text) > most:
+        raise Refused(400, f"the parameter {name} has more than {most} characters", param=name)
+    return text
+
+
+def number_parameter(request: Request, name: str, default: int, *, most: int) -> int:
+    """A whole number of the query, from 1 to `most`.
+
+    Raises:
+        Refused: it is none.
+    """
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 16 and 1 <= int(text) <= most):
+        raise Refused(400, f"the parameter {name} is no whole number from 1 to {most}", param=name)
+    return int(text)
+
+
+# Answers as JSON and as server-sent events, and the one form of errors.
+#
+# An error is {"error": {"title", "message", "hint", "type", "param", "code"}}: title, message and hint are those of
+# every error of the program; message, type, param and code are what clients of OpenAI's API look for.
+
+_LONGEST_MESSAGE = 600
+_MOST_WAITING = 1 << 16  # bytes
+# The first that an error is an instance of.
+_STATUSES: tuple[tuple[type[AtomrError], int], ...] = (
+    (WebDisabledError, 403),
+    (InputError, 400),
+    (SettingsError, 400),
+    (PlanError, 400),
+    (QueryError, 400),
+    (KnowledgeIndexError, 503),
+    (ModelError, 503),
+    (MissingPartError, 503),
+    (SourceError, 502),
+    (Cancelled, 503),
+)
+_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def status_of(error: AtomrError) -> int:
+    """The status of HTTP for an error of the program."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def error_document(error: AtomrError) -> dict[str, Any]:
+    """The error as JSON."""
+    status = status_of(error)
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {
+        "error": {
+            "title": sanitize(error.title),
+            "message": without_paths(sanitize(error.message))[:_LONGEST_MESSAGE],
+            "hint": without_paths(sanitize(error.hint))[:_LONGEST_MESSAGE],
+            "type": kind,
+            "param": getattr(error, "param", None),
+            "code": getattr(error, "code", None),
+        }
+    }
+
+
+def json_text(data: Any) -> str:
+    """JSON in ASCII on one line: texts are sanitised, numbers that JSON cannot write become null.
+
+    What the program says in it names no folder of this machine.
+    """
+    return json.dumps(_sendable(data, said=False), separators=(",", ":"), default=str, allow_nan=False)
+
+
+def _sendable(data: Any, *, said: bool) -> Any:
+    """The data as it may be sent. `said`: whether it is what the program itself says."""
+    if isinstance(data, str):
+        text = sanitize(data)
+        return without_paths(text) if said else text
+    if data is None or isinstance(data, int):
+        return data
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, Mapping):
+        return {
+            sanitize(key) if isinstance(key, str) else key: _sendable(item, said=said or key in SAID_FIELDS)
+            for key, item in data.items()
+        }
+    if isinstance(data, list | tuple):
+        return [_sendable(item, said=said) for item in data]
+    return sanitize_all(data)
+
+
+class JsonReply(Response):
+    """Data as JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content).encode("ascii")
+
+
+def error_reply(error: AtomrError) -> Response:
+    """The error with its status."""
+    status = status_of(error)
+    headers: dict[str, str] = {}
+    if isinstance(error, Refused) and error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JsonReply(error_document(error), status_code=status, headers=headers)
+
+
+def refusal(error: AtomrError, scope: Scope) -> Response:
+    """The error, for a request whose body nobody has read to its end: the connection is closed behind it."""
+    reply = error_reply(error)
+    headers = dict(scope["headers"])
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        reply.headers["Connection"] = "close"
+    return reply
+
+
+def sent_event(data: Any, *, name: str = "") -> bytes:
+    """One server-sent event; JSON in ASCII has no line break that could end it early."""
+    return (f"event: {name}\n" if name else "").encode("ascii") + f"data: {json_text(data)}\n\n".encode("ascii")
+
+
+class EventStream:
+    """Server-sent events as they come, with a comment where nothing comes for a while. An ASGI application.
+
+    What is there at once is sent at once: each piece that is sent costs a pass through all layers of the server.
+    """
+
+    def __init__(
+        self, chunks: AsyncGenerator[bytes, None], *, ping_seconds: float, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._ping_seconds = ping_seconds
+        given = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no", **(headers or {})}
+        self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        waiting = bytearray()
+        filled, taken = asyncio.Event(), asyncio.Event()
+
+        async def put() -> None:
+            ended = False
+            while not ended:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._ping_seconds):
+                        await filled.wait()
+                filled.clear()
+                taken.set()
+                ended = over
+                piece = bytes(waiting) or (b"" if ended else b": \n\n")
+                waiting.clear()
+                # Where it cannot be sent, nobody listens any more.
+                await send({"type": "http.response.body", "body": piece, "more_body": not ended})
+
+        over = False
+        async with aclosing(self._chunks) as chunks, asyncio.TaskGroup() as group:
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            group.create_task(put())
+            async for chunk in chunks:
+                waiting += chunk
+                filled.set()
+                while len(waiting) > _MOST_WAITING:
+                    taken.clear()
+                    await taken.wait()
+            over = True
+            filled.set()

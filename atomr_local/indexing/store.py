@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.input_files import open_regular, read_text
+from atomr_local.files import open_regular, read_text
 
 IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")

@@ -6,9 +6,12 @@ import calendar
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 
 from atomr_local.language import words
+from atomr_local.language.words import any_of
+from atomr_local.language.words import number_words as spelled_numbers
 
 _WORDS = words.number_words()
 _MONTHS = _WORDS.months
@@ -259,3 +262,216 @@ def dates_in(texts: Iterable[str]) -> tuple[str, ...]:
             for year in re.findall(r"\d{4}(?![-\ds])", match[0]):
                 found.setdefault(year)
     return tuple(found)
+
+
+# Full names of months, and what stands before a year in a date that is written with them.
+
+
+# Of the names of a month the longest: the others are abbreviations.
+_LONGEST = {number: name for name, number in sorted(spelled_numbers().months.items(), key=lambda named: len(named[0]))}
+MONTHS = tuple(_LONGEST[number].capitalize() for number in range(1, 13))
+MONTH = f"(?:{'|'.join(MONTHS)})"
+# "May", "3 May", "May 3," before a year.
+DAY_AND_MONTH = rf"(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}},?)?"
+
+
+# Dates that a text writes with a month or a season: their words name no place and no person.
+#
+# "born in October 1813", "3 May 1901", "in the autumn of 1920". A date that a capitalised word follows may be part
+# of a name ("September 11 Memorial") and is left alone, unless a word such as "in" says that it is a time.
+
+_DATED_WORDS = spelled_numbers()
+# In running text a month has a capital letter: "may" and "march" are words too.
+_DATED_MONTH = (
+    "(?:" + "|".join(month.capitalize() for month in sorted(_DATED_WORDS.months, key=len, reverse=True)) + r")\.?"
+)
+_SEASON = "(?:" + "|".join(f"[{season[0]}{season[0].upper()}]{season[1:]}" for season in _DATED_WORDS.seasons) + ")"
+_DATED_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR = r"\d{3,4}(?!\d)"
+_PART = r"(?:(?:[Ee]arly|[Mm]id|[Ll]ate)[ -])?"
+_DATED = re.compile(
+    rf"\b{_PART}(?:{_DATED_DAY} (?:of )?{_DATED_MONTH}(?:,? (?:of )?{_YEAR})?"
+    rf"|{_DATED_MONTH} {_DATED_DAY}(?:,? {_YEAR})?|(?:{_DATED_MONTH}|{_SEASON})(?:,| of)? {_YEAR})(?![\w’'-])"
+)
+_CAPITALISED = re.compile(r" [^\W\d_a-z]")
+_LAST_WORD = re.compile(r"(\w+)(?: the)?\s+$")
+
+
+def between_dates(text: str) -> list[str]:
+    """The text in pieces, without its dates."""
+    pieces, start = [], 0
+    for match in _DATED.finditer(text):
+        if _is_time(text, match):
+            pieces.append(text[start : match.start()])
+            start = match.end()
+    return [piece for piece in map(str.strip, [*pieces, text[start:]]) if piece]
+
+
+def _is_time(text: str, match: re.Match[str]) -> bool:
+    """Whether the date is one by itself, and not the beginning of a name."""
+    before = _LAST_WORD.search(text, max(0, match.start() - 30), match.start())
+    if before is not None and before[1].casefold() in _DATED_WORDS.before_dates:
+        return True
+    return _CAPITALISED.match(text, match.end()) is None
+
+
+def only_in_dates(phrase: str, texts: Iterable[str]) -> bool:
+    """Whether the phrase stands in the texts, and nowhere but in dates."""
+    wanted = re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
+    holding = [text for text in texts if wanted.search(text)]
+    return bool(holding) and not any(wanted.search(piece) for text in holding for piece in between_dates(text))
+
+
+# Parses periods: "1950", "March 1950", "the 1990s", "the 19th century", "1914–1918".
+
+Day = tuple[int, int, int]
+
+_YEARS_WORDS = re.compile(r"^(?:the\s+)?(?:year\s+|years\s+|month of\s+)", re.IGNORECASE)
+_DECADE = re.compile(r"^(?:the\s+)?(?P<decade>\d{2,3})0['’]?s$", re.IGNORECASE)
+# "the fifties", "the 50s": without its century.
+_TENS = {f"{word[:-1]}ies": ten for word, ten in spelled_numbers().numbers.items() if ten >= 20}
+_SHORT_DECADE = re.compile(
+    rf"^(?:(?:in|of|from|during)\s+)?(?:the\s+)?['’]?(?:(?P<figure>[1-9])0['’]?s|(?P<word>{any_of(_TENS)}))$",
+    re.IGNORECASE,
+)
+# The century that is meant where nothing tells another.
+_CENTURY_MEANT = 1900
+_CENTURY = re.compile(r"^(?:the\s+)?(?P<number>\d{1,2})(?:st|nd|rd|th) century(?P<bc> bce?)?$", re.IGNORECASE)
+# An en dash, or a hyphen between years: 1950-03 is a month.
+_FROM_TO = re.compile(
+    r"^(?:from |between )?(?P<low>.+?)"
+    r"(?:\s*[–—]\s*|\s+-\s+|\s+(?:to|and|until|till)\s+|(?<=\d{4})-(?=\d{4}$))(?P<high>.+)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of days, both ends included."""
+
+    first: Day
+    last: Day
+    text: str
+
+
+def parse_span(text: str) -> Span | None:
+    """The days that a date, a decade ("the 1990s") or a century ("19th century") takes."""
+    text = _YEARS_WORDS.sub("", text.strip())
+    date = parse_date(text)
+    if date is not None:
+        # One or two digits are a count far more often than a year.
+        return Span(date.first, date.last, text) if not text.isdigit() or len(text) > 2 else None
+    decade = _DECADE.match(text)
+    if decade:
+        start = int(decade["decade"]) * 10
+        return Span(Date(start).first, Date(start + 9).last, text)
+    short = short_decade(text)
+    if short is not None:
+        start = _CENTURY_MEANT + short
+        return Span(Date(start).first, Date(start + 9).last, text)
+    century = _CENTURY.match(text)
+    if century:
+        number = int(century["number"])
+        start = 1 - 100 * number if century["bc"] else 100 * (number - 1) + 1
+        return Span(Date(start).first, Date(start + 99).last, text)
+    return None
+
+
+def short_decade(text: str) -> int | None:
+    """The first year in its century of a decade without one: 50 for "the fifties" and "50s"; None for anything else."""
+    match = _SHORT_DECADE.match(text.strip())
+    if match is None:
+        return None
+    return int(match["figure"]) * 10 if match["figure"] else _TENS[match["word"].casefold()]
+
+
+def parse_period(text: str) -> Span | None:
+    """A span, or the stretch between two: "1914–1918", "from May 1940 to 1945"."""
+    span = parse_span(text)
+    if span is not None:
+        return span
+    match = _FROM_TO.match(text.strip())
+    if match is None:
+        return None
+    low, high = parse_span(match["low"]), parse_span(match["high"])
+    return Span(low.first, high.last, text) if low and high and low.first <= high.last else None
+
+
+# Times that a question asks for: "since March 2023", "between May and July", "last week".
+
+_ASKED_MONTHS = any_of(spelled_numbers().months)
+_A_DATE = (
+    rf"(?:\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{_ASKED_MONTHS}\.?"
+    r"(?: \d{1,2}(?:st|nd|rd|th)?)?"
+    rf"(?:,? \d{{4}})?|\d{{4}})"
+)
+_AGO = r"(?:today|yesterday|(?:this|last|past|the past|the last) (?:\d{1,3} )?(?:day|week|month|year)s?)"
+_WHEN = (
+    rf"(?:(?P<low>between|from) (?P<one>{_A_DATE}) (?:and|to|until|till) (?P<two>{_A_DATE})"
+    rf"|(?P<how>from|dated|since|after|before|until|till|up to|in|of|on|during) (?P<when>{_A_DATE})"
+    rf"|(?:(?P<since>since|from|in|during|within|of) )?(?P<ago>{_AGO}))"
+)
+END_WHEN = re.compile(rf"(?:^|\s+)\b{_WHEN}$", re.I)
+BEGIN_WHEN = re.compile(rf"{_WHEN}(?=\s|$)\s*", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from `first` to `last`, both included; an open end is None. `text`: as a sentence has it ("since 2023")."""
+
+    first: date | None
+    last: date | None
+    text: str
+
+    def holds(self, day: date) -> bool:
+        return (self.first is None or self.first <= day) and (self.last is None or day <= self.last)
+
+
+def period_of(found: re.Match[str], today: date) -> Period | None:
+    """The days of what :data:`BEGIN_WHEN` or :data:`END_WHEN` has found; None where they are in no calendar."""
+    text = found[0].strip()
+    if found["one"]:
+        first, last = _days(found["one"], today), _days(found["two"], today)
+        return Period(first[0], last[1], text) if first and last else None
+    if found["ago"]:
+        return _ago(found["ago"].casefold(), text, since=(found["since"] or "").casefold() == "since", today=today)
+    days, how = _days(found["when"], today), found["how"].casefold()
+    if days is None:
+        return None
+    if how in ("since", "after"):
+        return Period(days[0] if how == "since" else days[1] + timedelta(1), None, text)
+    if how in ("before", "until", "till", "up to"):
+        return Period(None, days[0] - timedelta(1) if how == "before" else days[1], text)
+    return Period(*days, text)
+
+
+def _days(text: str, today: date) -> tuple[date, date] | None:
+    """The days that a date may mean; one without a year is the last that is not to come."""
+    for tried in (text, f"{text} {today.year}"):
+        found = parse_date(tried)
+        if found is None or not 1 <= found.year <= 9999 or (tried == text and found.month is None and len(text) != 4):
+            continue
+        first, last = date(*found.first), date(*found.last)
+        if tried != text and first > today:
+            earlier = parse_date(f"{text} {today.year - 1}")
+            return (date(*earlier.first), date(*earlier.last)) if earlier is not None else None
+        return first, last
+    return None
+
+
+def _ago(said: str, text: str, *, since: bool, today: date) -> Period:
+    number = re.search(r"\d+", said)
+    unit = next((name for name in ("week", "month", "year") if name in said), "day")
+    first, last = today, today
+    if number:
+        first = today - timedelta({"day": 1, "week": 7, "month": 30, "year": 365}[unit] * int(number[0]))
+    elif unit == "week":
+        first = today - timedelta(today.weekday())
+    elif unit != "day":
+        first = today.replace(day=1) if unit == "month" else today.replace(day=1, month=1)
+    if not number and said not in ("today", "this day") and not said.startswith("this"):  # the one before
+        last = first - timedelta(1)
+        first = {"week": first - timedelta(7), "month": last.replace(day=1), "year": date(last.year, 1, 1)}.get(
+            unit, last
+        )
+    return Period(first, None if since else last, text)

@@ -29,6 +29,8 @@ class Words:
         told_by: what asks for something → what tells it in prose ("born" → "birth", "native").
         kinds: a word → the kind of things that it names; nothing is of two of these kinds.
         among: kinds that count as a broader one ("novel" as "book").
+        pronouns: a personal pronoun → those that may stand for the same one ("his" → "he", "him", …).
+        pointing: those before a noun that takes up what was named before ("the film").
     """
 
     stop: frozenset[str]
@@ -37,6 +39,8 @@ class Words:
     told_by: dict[str, tuple[str, ...]]
     kinds: dict[str, str]
     among: dict[str, tuple[str, ...]]
+    pronouns: dict[str, frozenset[str]]
+    pointing: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,23 @@ class NumberWords:
             return True
         first = bare.split("-", 1)[0]
         return first in self.numbers or first in self.scales or first in self.amounts
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWords:
+    """Words with which a question names the document to look in.
+
+    Attributes:
+        introductions: what stands before its name ("according to").
+        places: those of them that mostly stand before a place or a time ("in").
+        articles: what may stand before the name and is no part of it.
+        kinds: what documents are called ("policy", "page").
+    """
+
+    introductions: tuple[str, ...]
+    places: frozenset[str]
+    articles: frozenset[str]
+    kinds: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +143,47 @@ class RelationWords:
     classes: dict[str, tuple[str, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class ReferringWords:
+    """Closed classes of words, by which a question shows that it leaves something out.
+
+    Attributes:
+        persons, things, any: third-person pronouns and possessives by what they may stand for.
+        determiners: those of them that stand before a noun.
+        now: nouns with which a demonstrative means the present ("this year").
+        asking: words that open a question.
+        relating: words before another clause.
+        adverbs: words that add nothing to what a question asks for, those of politeness included.
+    """
+
+    persons: frozenset[str]
+    things: frozenset[str]
+    any: frozenset[str]
+    determiners: frozenset[str]
+    demonstratives: frozenset[str]
+    now: frozenset[str]
+    asking: frozenset[str]
+    auxiliaries: frozenset[str]
+    articles: frozenset[str]
+    conjunctions: frozenset[str]
+    prepositions: frozenset[str]
+    relating: frozenset[str]
+    adverbs: frozenset[str]
+
+    @property
+    def pronouns(self) -> frozenset[str]:
+        """Third-person pronouns and possessives."""
+        return self.persons | self.things | self.any
+
+    @property
+    def empty(self) -> frozenset[str]:
+        """Words without content of their own, question words aside."""
+        return frozenset().union(
+            self.pronouns, self.demonstratives, self.auxiliaries, self.articles, self.conjunctions, self.prepositions,
+            self.adverbs,
+        )  # fmt: skip
+
+
 @cache
 def english() -> Words:
     """Words of any text, read once."""
@@ -133,6 +195,8 @@ def english() -> Words:
         told_by=data["told_by"],
         kinds={word: kind for kind, words in data["kinds"].items() for word in words},
         among=data["among"],
+        pronouns={word: frozenset(group) for group in data["pronouns"] for word in group},
+        pointing=frozenset(data["pointing"]),
     )
 
 
@@ -144,6 +208,15 @@ def number_words() -> NumberWords:
         data["numbers"], data["scales"], frozenset(data["amounts"]), data["ordinals"], data["months"],
         tuple(data["seasons"]), frozenset(data["before_dates"]),
     )  # fmt: skip
+
+
+@cache
+def document_words() -> DocumentWords:
+    """Words with which a question names the document to look in, read once."""
+    data = _lists("documents")
+    return DocumentWords(
+        data["introductions"], frozenset(data["places"]), frozenset(data["articles"]), frozenset(data["kinds"])
+    )
 
 
 @cache
@@ -169,6 +242,13 @@ def relation_words() -> RelationWords:
         same=data["same"],
         classes=data["classes"],
     )
+
+
+@cache
+def referring_words() -> ReferringWords:
+    """Closed classes of words, read once."""
+    data = _lists("referring")
+    return ReferringWords(**{name: frozenset(words) for name, words in data.items() if not isinstance(words, str)})
 
 
 def picks_out(words: Collection[str]) -> frozenset[str]:

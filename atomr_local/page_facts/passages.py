@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.opening import require_unchanged
-from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader, Known
-from atomr_local.indexing.text_index.passage_kind import kind_of
+from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader, Known, kind_of
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.language.names import name_key, split_qualifier
 

@@ -3,7 +3,7 @@
 A plan depends on the shape of the question, "Who is the father of the director of NAME?", and not on the name. So
 similarity is the cosine of IDF vectors over words and word pairs with names masked, combined with the cosine of the
 plans' operator sequences. Examples are chosen as the greedy maximum of a determinantal point process: relevant to the
-question and different from each other (:mod:`atomr_local.planning.dpp`; for examples of decompositions: HumanIQ,
+question and different from each other (:mod:`atomr_local.planning.examples`; for examples of decompositions: HumanIQ,
 section 2).
 """
 
@@ -21,12 +21,54 @@ from itertools import pairwise
 from pathlib import Path
 
 from atomr_local.errors import InputError
-from atomr_local.kept_lines import KeptLines
+from atomr_local.files import KeptLines
 from atomr_local.language.names import name_key
-from atomr_local.planning.dpp import greedy
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import Limits, validate
+
+# The greedy maximum of a determinantal point process: items of high quality that differ from each other.
+#
+# Kulesza and Taskar, 2012; by incremental Cholesky factors: Chen, Zhang and Zhou, NeurIPS 2018.
+
+_LEAST_GAIN = 1e-9
+
+
+def greedy(
+    diagonal: Sequence[float],
+    kernel: Callable[[int, int], float],
+    count: int,
+    take: Callable[[int], bool] = lambda _index: True,
+) -> list[int]:
+    """At most `count` indices Y, each the one that adds most to log det of the kernel restricted to Y.
+
+    Ends early where every further item would make the determinant zero. Of equal items the first is taken.
+
+    Args:
+        diagonal: kernel[i, i] of every item.
+        kernel: symmetric and positive semidefinite; called for two different items.
+        take: called with the best index of each step; returns False to skip it.
+    """
+    gains = list(diagonal)
+    factors: list[list[float]] = [[] for _ in gains]
+    waiting = set(range(len(gains)))
+    chosen: list[int] = []
+    while waiting and len(chosen) < count:
+        best = max(waiting, key=lambda i: (gains[i], -i))
+        if gains[best] < _LEAST_GAIN:
+            break
+        waiting.remove(best)
+        if not take(best):
+            continue
+        chosen.append(best)
+        root = math.sqrt(gains[best])
+        for i in waiting:
+            shared = sum(a * b for a, b in zip(factors[best], factors[i], strict=True))
+            factor = (kernel(best, i) - shared) / root
+            factors[i].append(factor)
+            gains[i] -= factor * factor
+    return chosen
+
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")

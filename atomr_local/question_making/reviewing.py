@@ -7,20 +7,40 @@ questions.accepted.jsonl   the questions that were accepted, in their present wo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from atomr_local.errors import InputError
-from atomr_local.evaluation.line_files import append_line, cut_torn_line, locked
-from atomr_local.evaluation.records import read_records
-from atomr_local.output_files import write_output
-from atomr_local.question_making.checks import answer_leak, leaks
-from atomr_local.question_making.lines import Line
-from atomr_local.question_making.revised import revised_fields
+from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError, SourceError
+from atomr_local.evaluation.datasets import read_records
+from atomr_local.evaluation.report import plan_structure
+from atomr_local.evaluation.runs import append_line, cut_torn_line, locked
+from atomr_local.files import read_text, write_output
+from atomr_local.indexing.starter import ensure_index
+from atomr_local.indexing.store import STARTER, IndexKind, index_names, index_path, read_manifest, resolve
+from atomr_local.language.literals import parse_date
+from atomr_local.language.names import name_key, split_qualifier
+from atomr_local.page_facts.passages import Passages
+from atomr_local.page_facts.wordings import known_property
+from atomr_local.question_making.hops import Composed, Hop, Line, revised_fields
+from atomr_local.question_making.knowledge import Knowledge, Nearness, Property, answer_leak, leaks
+from atomr_local.question_making.making import ABOUT_FILE, SCHEMA, Wanted
+from atomr_local.reasoning.asking.forms import Form
+from atomr_local.reasoning.asking.forms import Line as FormLine
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Literal as TreeLiteral
+from atomr_local.tree.nodes import Operator, Tree
+
+if TYPE_CHECKING:
+    from atomr_local.reasoning.ranking import Ranking
+    from atomr_local.settings.schema import Settings
+    from atomr_local.strategies.protocol import QuestionContext
+
 
 Verdict = Literal["accepted", "revised", "rejected"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -152,3 +172,225 @@ def _decisions(file: Path) -> dict[str, Decision]:
             record.texts("answers") if revised else (),
         )
     return found
+
+
+# Other words for a question, by a model that can: kept only if it still asks the same.
+
+_QUESTION = "Rephrased"
+_TOKENS = 80
+_LONGEST = 300
+_FORM = Form("atomr_local.question_making", "rephrase", (FormLine(_QUESTION, _TOKENS),))
+
+
+class Rephrasing:
+    """Has the model rephrase questions, one after the other.
+
+    Args:
+        tools: gives the tools for one question.
+        read_plan: plans a question.
+    """
+
+    def __init__(self, tools: Callable[[str], QuestionContext], read_plan: Callable[[str], Tree]) -> None:
+        self._tools, self._read_plan = tools, read_plan
+
+    def __call__(self, made: Composed) -> str:
+        """Other words for the question; "" if none pass the checks."""
+        try:
+            [written] = self._tools(made.question).writer.write(None, "rephrase", _FORM, question=made.question)
+            text = sanitize_line(written[_QUESTION])
+            return text if problem_with(text, made) == "" and same_hops(self._read_plan(text), made) else ""
+        except Cancelled:
+            raise
+        except AtomrError:  # the question in our words will do
+            return ""
+
+
+def problem_with(text: str, made: Composed) -> str:
+    """Why a text is no other wording of the question; "" if it is one, as far as its words tell."""
+    if not text.endswith("?") or len(text) > _LONGEST or text.count("?") > 1:
+        return "it is not one question"
+    if name_key(text) == name_key(made.question):
+        return "it is the same question"
+    asked = f" {name_key(text)} "
+    for name in (made.candidate.first.head, made.value):
+        if name and f" {name_key(split_qualifier(name)[0])} " not in asked:
+            return f"it does not name {name}"
+    if leaked := leaks(text, made.candidate.names):
+        return f"it names {leaked}"
+    if made.form != "yes/no" and (leaked := answer_leak(text, made.answers)):
+        return f"it says {leaked}"
+    return ""
+
+
+def same_hops(tree: Tree, made: Composed) -> bool:
+    """Whether a plan has the operators of the gold plan, and its relations in their order."""
+    gold = made.plan
+    if plan_structure(tree).digest != plan_structure(gold).digest:
+        return False
+    own, wanted = relations(tree), relations(gold)
+    return len(own) == len(wanted) and all(_alike(one, other) for one, other in zip(own, wanted, strict=True))
+
+
+def relations(tree: Tree) -> list[str]:
+    """What the plan's Relates ask for, in the order of the chain: a step comes after what it refers to."""
+    calls = {node.id: node.call for node in tree.nodes() if node.call is not None}
+    related = {i: call for i, call in calls.items() if call.operator is Operator.RELATE}
+    ordered = sorted(related, key=lambda i: (_depth(tree, i), i))
+    return [
+        " ".join(argument.text for argument in related[i].arguments[1:] if isinstance(argument, TreeLiteral))
+        for i in ordered
+    ]
+
+
+def _depth(tree: Tree, node_id: int, seen: frozenset[int] = frozenset()) -> int:
+    """How many steps lie before a node, along its references and what its references consist of."""
+    if node_id in seen:
+        return 0
+    node = tree.node(node_id)
+    before = [*(node.call.references if node.call is not None else ()), *(child.id for child in node.children)]
+    return 1 + max((_depth(tree, one, seen | {node_id}) for one in before), default=0)
+
+
+def _alike(one: str, other: str) -> bool:
+    known = known_property(other)
+    wordings = {name_key(other), *(map(name_key, known.names) if known is not None else ())}
+    return name_key(one) in wordings
+
+
+# Which questions the indexes still support: whether each fact stands where its line says.
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A question whose facts are no longer as they were. Untrusted."""
+
+    line: Line
+    problems: tuple[str, ...]
+
+
+def unsupported(lines: Iterable[Line], knowledge: Knowledge) -> Iterator[Unsupported]:
+    """The questions that the indexes no longer support, each with what is missing.
+
+    What the web said is not looked for again.
+    """
+    for line in lines:
+        problems = tuple(problem for hop in line.hops for problem in _problems(hop, knowledge))
+        if problems:
+            yield Unsupported(line, problems)
+
+
+def _problems(hop: Hop, knowledge: Knowledge) -> Iterator[str]:
+    if hop.source == "text":
+        yield from _in_passage(hop, knowledge)
+    elif hop.source == "graph":
+        yield from _in_graph(hop, knowledge)
+
+
+def _in_passage(hop: Hop, knowledge: Knowledge) -> Iterator[str]:
+    for identifier in hop.evidence:
+        passage = knowledge.passages.passage(identifier)
+        if passage is None:
+            yield f"the passage {identifier} is gone"
+        elif name_key(passage.title) != name_key(hop.head):
+            yield f"the passage {identifier} is of the page {passage.title!r}, not {hop.head!r}"
+        elif not any(
+            fact.relation == hop.relation and fact.value == hop.tail for fact in knowledge.facts(passage)
+        ) and not (hop.span and passage.text[hop.span[0] : hop.span[1]] == hop.tail):
+            yield f"the passage {identifier} no longer says {hop.relation}: {hop.tail}"
+
+
+def _in_graph(hop: Hop, knowledge: Knowledge) -> Iterator[str]:
+    """The entity of the triples must have these values of the relation, and no others."""
+    subject = hop.evidence[0].partition("> ")[0].removeprefix("<")
+    found = _properties(subject, knowledge)
+    now = next((prop for prop in found if prop.label == hop.relation), None)
+    if now is None:
+        yield f"the graph has no {hop.relation} of {hop.head}"
+        return
+    told, known = ({_key(value): value for value in values} for values in (hop.tails, now.values))
+    if gone := told.keys() - known.keys():
+        yield f"the graph no longer says {hop.relation} of {hop.head}: {told[min(gone)]}"
+    elif more := known.keys() - told.keys():
+        yield f"the graph says another {hop.relation} of {hop.head}: {known[min(more)]}"
+
+
+def _key(value: str) -> str:
+    """Equal for equal values, a date in any form."""
+    date = parse_date(value, bare_year=False)
+    return str(date) if date is not None else name_key(value)
+
+
+def _properties(subject: str, knowledge: Knowledge) -> list[Property]:
+    try:
+        bound(subject)
+    except SourceError:  # the file is not ours
+        return []
+    return knowledge.properties(subject)
+
+
+# Opens the indexes and describes what a run is made of.
+
+_ABOUT_BYTES = 16 << 20
+
+
+def open_knowledge(text_index: str, graph_index: str) -> Knowledge:
+    """The indexes with these names; "" stands for the only one that there is.
+
+    Raises:
+        KnowledgeIndexError: there is no such whole index, or more than one to choose from.
+    """
+    name = resolve("text", text_index)
+    if len(index_names(name)) > 1:
+        raise KnowledgeIndexError(
+            f"{name!r} names several text indexes", hint="Questions are made from one: --text-index NAME."
+        )
+    text = ensure_index("text", name)
+    graph = ensure_index("graph", resolve("graph", graph_index))
+    return Knowledge(Passages(text), KnowledgeGraph(graph))
+
+
+def description(settings: Settings, wanted: Wanted, *, rephrase: bool) -> dict[str, Any]:
+    """What decides the questions, for make.json. How many are wanted is left out, so that a run can be extended."""
+    return {
+        "schema": SCHEMA,
+        "seed": wanted.seed,
+        "bridges": list(wanted.bridges),
+        "forms": list(wanted.forms),
+        "pages": wanted.pages,
+        "per_relation": wanted.per_relation,
+        "rephrase": rephrase,
+        "indexes": {
+            "text": _described("text", resolve("text", settings.text_index)),
+            "graph": _described("graph", resolve("graph", settings.graph_index)),
+        },
+        "model": settings.endpoint.model if settings.endpoint.url else settings.model,
+        "adapter": settings.adapter,
+    }
+
+
+def _described(kind: IndexKind, name: str) -> dict[str, Any]:
+    if name == STARTER:  # built on first use, perhaps by this very run
+        return {"name": name}
+    manifest = read_manifest(index_path(kind, name))
+    return {"name": name, "counts": manifest.counts, "inputs": [item.sha256 for item in manifest.inputs]}
+
+
+def index_names_beside(path: Path) -> dict[str, str]:
+    """Names of the indexes that a file's questions were made from, by kind, where its directory still says so."""
+    try:
+        indexes = json.loads(read_text(path.with_name(ABOUT_FILE), _ABOUT_BYTES))["indexes"]
+        return {kind: name for kind in ("text", "graph") if isinstance(name := indexes[kind]["name"], str)}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def nearness_by(ranking: Ranking) -> Nearness:
+    """Names ordered by the embedder of the text index."""
+    from atomr_local.cancellation import Cancellation
+
+    def nearest(name: str, others: Sequence[str]) -> list[str]:
+        items = [Evidence("text", other, other, 0.0, name, {}) for other in others]
+        ordered = ranking.ranked(name, items, len(items), Cancellation())
+        return [item.text for item in ordered] or list(others)
+
+    return nearest

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from atomr_local.language.answer_key import answer_key
+from atomr_local.language.names import answer_key
 from atomr_local.sources.protocol import Value
 
 UNKNOWN = "Unknown"

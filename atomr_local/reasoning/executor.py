@@ -11,22 +11,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from atomr_local.errors import CallLimitError
-from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
-from atomr_local.reasoning.answer_selection.selection import AnswerSelection, surest_pair
-from atomr_local.reasoning.arguments import fill_question, resolve_arguments
-from atomr_local.reasoning.operations.computed_nodes import computed_node, computed_question, evidence_of
+from atomr_local.language.names import answer_key
+from atomr_local.language.question_kind import defined_topic
+from atomr_local.reasoning.answer_selection import AnswerSelection, raw_confidence, surest_pair
+from atomr_local.reasoning.collection import CollectionReader
+from atomr_local.reasoning.conversation import answers_both
+from atomr_local.reasoning.operations.compute import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
-from atomr_local.reasoning.results import MOST_TOLD, Result, add_evidence, text_values
+from atomr_local.reasoning.results import (
+    MOST_TOLD,
+    Result,
+    add_evidence,
+    asked_about,
+    fill_question,
+    resolve_arguments,
+    text_values,
+)
+from atomr_local.reasoning.revision import ResultCache, ReusedResults
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
-from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
-from atomr_local.tree.hierarchy import ends_in_last
+from atomr_local.sources.protocol import SourceName
+from atomr_local.tree.calls import NO_QUESTION, AnswerType
+from atomr_local.tree.natural import ends_in_last
 from atomr_local.tree.nodes import Node, Tree
 
 # The most values of a reference if a source looks them up together.
@@ -64,6 +75,7 @@ class Executor:
         selection: gives results their confidence and chooses the answer of the whole question.
         reused: results of an earlier answer that stand; only the other nodes run.
         cache: receives every node's result, for a revision of this answer.
+        collection: answers a plan of the question alone where it asks about all documents together; None: nothing does.
     """
 
     tree: Tree
@@ -75,6 +87,7 @@ class Executor:
     settings: Settings
     reused: ReusedResults | None
     cache: ResultCache
+    collection: CollectionReader | None = None
 
     @property
     def _results(self) -> dict[int, Result]:
@@ -140,6 +153,10 @@ class Executor:
 
     def _found(self, node: Node, question: str) -> Result:
         """The result of the method that fits the node."""
+        if self.tree.is_direct and self.collection is not None:
+            told = self.collection.answer(node.id, self._as_asked())
+            if told is not None:
+                return told
         expected = self.tree.expects.type if node is self.tree.root and self.tree.expects is not None else None
         if expected in NO_QUESTION:
             # A bare name does not look like a question; it is a topic if a page has that title.
@@ -155,8 +172,23 @@ class Executor:
             result = self._over(node, question, node.references, "sibling")
         elif expected is AnswerType.SUMMARY:
             result = self.operators.summary(node.id, question, self._as_asked())
+        elif defined_topic(question) and answers_both(self.tree):
+            result = self.operators.summary(node.id, question)
         else:
-            result = self.operators.direct_rag(node.id, self._as_asked() if node is self.tree.root else question)
+            result = self._whole(node, self._as_asked() if node is self.tree.root else question)
+        return result
+
+    def _whole(self, node: Node, question: str) -> Result:
+        """The answer to a question without steps."""
+        if node is self.tree.root:
+            read = self.selection.whole_answer(node.id, question)
+        else:  # one of two questions at once
+            read = self.operators.pointed(node.id, question) if self.reader.points else Result()
+        if read.values or (self.reader.points and self.operators.retriever.names == (SourceName.TEXT,)):
+            return read
+        about = asked_about(self.tree) if node is self.tree.root else ()
+        result = self.operators.direct_rag(node.id, question, names=about)
+        add_evidence(result.evidence, read.evidence)
         return result
 
     def _as_asked(self) -> str:
@@ -242,6 +274,7 @@ class Executor:
             list(end.cited),
             f"answer of [{last.id}]",
             computed=end.computed,
+            quotes=end.quotes,
         )
 
     def _over(self, node: Node, question: str, ids: Sequence[int], method: Method) -> Result:
@@ -263,13 +296,15 @@ class Executor:
             if len(one.values) > MOST_TOLD
         ]
         reading = self.reader.from_steps(node.id, question, steps)
+        # A small model that has nothing to say may say the question again.
+        told = tuple(answer for answer in reading.answers if answer_key(answer) != answer_key(question))
         return Result(
-            text_values(reading.answers),
-            method if reading.answers else None,
+            text_values(told),
+            method if told else None,
             reading.confidence,
             evidence,
-            cited if reading.answers else [],
+            cited if told else [],
             dropped=[*cut, *reading.dropped],
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
-            signals=reading.signals if reading.answers else {},
+            signals=reading.signals if told else {},
         )

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from atomr_local.planning.shorthand import search_for
-from atomr_local.reasoning.arguments import fill_question, resolve_arguments
-from atomr_local.reasoning.confidence.signals import worst
-from atomr_local.reasoning.operations.computed_nodes import computed_node
-from atomr_local.reasoning.results import Result, add_evidence, distinct
-from atomr_local.reasoning.retrieval import Gathered, is_sure, match_confidence, match_signals
+from atomr_local.planning.coverage import search_for
+from atomr_local.reasoning.confidence import worst
+from atomr_local.reasoning.operations.compute import computed_node
+from atomr_local.reasoning.results import Result, add_evidence, distinct, fill_question, resolve_arguments
+from atomr_local.reasoning.retrieval import SourceResults, is_sure, match_confidence, match_signals
 from atomr_local.sources.protocol import Evidence, Request, Value
-from atomr_local.tree.hierarchy import program
+from atomr_local.tree.natural import program
 from atomr_local.tree.nodes import Node, Operator, Tree
 
-Ask = Callable[[Request], Gathered]
+Ask = Callable[[Request], SourceResults]
 
 
 @dataclass
@@ -127,7 +126,7 @@ class GraphProgram:
             values = tuple(replace(value, of=arguments[0].of) for value in values)
         return values, linked * match_confidence(found.graph)
 
-    def _gathered(self, request: Request, into: GraphAnswer, *, cite: bool = True) -> Gathered:
+    def _gathered(self, request: Request, into: GraphAnswer, *, cite: bool = True) -> SourceResults:
         found = self._ask(request)
         add_evidence(into.evidence, found.evidence)
         into.notes += [note for note in (*found.dropped, *found.problems) if note not in into.notes]

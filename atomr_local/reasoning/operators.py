@@ -12,24 +12,22 @@ from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
-from atomr_local.reasoning.confidence.signals import AGREE, FAILED_SOURCE, TYPE_FIT, worst
+from atomr_local.reasoning.confidence import AGREE, FAILED_SOURCE, GUESS, NULL, SUBJECT, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reading.answer_fit import misfit
-from atomr_local.reasoning.reading.citation_verification import agreement, holds
+from atomr_local.reasoning.reading.answer_formats import Reading
+from atomr_local.reasoning.reading.checks import about, agreement, holds, misfit, opening, row_alone, topic_page
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.reading.topic_pages import opening, topic_page
 from atomr_local.reasoning.results import Result, add_evidence, distinct
 from atomr_local.reasoning.retrieval import (
     MOST_READ,
-    Gathered,
     Retriever,
+    SourceResults,
     linked_names,
     match_confidence,
     match_signals,
 )
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
 # From this share of the top-k score on, the published code keeps the first passage alone.
@@ -38,6 +36,8 @@ _DOMINANT_FILTER_OVERLAP = 0.85
 # Confidence of a quoted page of a topic: the question may ask for more than the topic.
 _QUOTED = 0.75
 _QUOTED_AS_TYPED = 0.6
+# The passages in which the model names the sentences that answer.
+POINTED_PASSAGES = 4
 # A reading with less confidence keeps alternatives.
 UNSURE = 0.6
 # A reading of the entity's own page with this confidence needs no other passages.
@@ -62,11 +62,27 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
     return evidence[:1] if evidence[0].score / total >= share else evidence
 
 
-def _head(request: Request, found: Gathered) -> Value:
+def _head(request: Request, found: SourceResults) -> Value:
     """The subject of a Relate: the entity that the graph linked if the values are the graph's, else the argument."""
     head = request.arguments[0]
     linked = found.graph.linked if found.graph is not None and found.values and head.iri is None else None
     return replace(linked, of=head.of) if linked is not None else head
+
+
+def _called(request: Request, found: SourceResults) -> tuple[str, ...]:
+    """The names of a look-up's head: the argument, and the label of the entity that the graph surely takes it for."""
+    return tuple(dict.fromkeys((request.arguments[0].text, *linked_names([found]))))
+
+
+def _note_link(request: Request, graph: Retrieval, result: Result) -> None:
+    """Record for whom the graph answers, where that is not the name as it was asked."""
+    head, linked = request.arguments[0], graph.linked
+    if linked is None:
+        return
+    if base_key(linked.text) != base_key(head.text):
+        result.dropped.append(f"“{head.text}” is taken for “{linked.text}”")
+    elif request.operator is Operator.RELATE:
+        result.signals[SUBJECT] = 1.0
 
 
 def _belong(reading: Result, head: Value) -> None:
@@ -132,6 +148,9 @@ class Operators:
             pairs = list(zip(requests, gathered, strict=True))
             readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self.settings.llm.parallel)
             for (request, found), reading in zip(pairs, readings, strict=True):
+                if len(pairs) > 1 and reading.signals.get(SUBJECT) == 0.0:
+                    told = f"{request.arguments[0].text}: “{', '.join(reading.texts)}” is told of another"
+                    reading.dropped, reading.values, reading.signals = [*reading.dropped, told], (), {}
                 if operator is Operator.RELATE:
                     _belong(reading, _head(request, found))
                 self._join(result, reading)
@@ -142,7 +161,8 @@ class Operators:
         result.values = distinct(result.values)
         compared(result)
         if not result.values and not self._settled_empty(operator, gathered):
-            self._direct_rag(node_id, question, result)
+            names = _called(requests[0], gathered[0]) if operator is Operator.RELATE and len(requests) == 1 else ()
+            self._direct_rag(node_id, question, result, names)
         problems = [problem for found in gathered for problem in found.problems]
         if problems and not result.values:
             result.error = {"title": "Source failed", "message": "; ".join(problems)}
@@ -151,19 +171,50 @@ class Operators:
         _note_doubts(question, result, problems)
         return result
 
-    def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
-        """Retrieve for the question itself and answer from what is found; `everywhere`: without choosing sources."""
+    def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False, names: Sequence[str] = ()) -> Result:
+        """Retrieve for the question itself and answer from what is found.
+
+        Args:
+            everywhere: without choosing sources.
+            names: of the one that the question is about; without them whom the evidence is about is not checked.
+        """
         request = Request(question, question, top_k=self.settings.top_k)
         if everywhere:
             found = self.retriever.everywhere(node_id, request)
         else:
             [found] = self.retriever.gather(node_id, [request])
         result = Result(evidence=list(found.evidence))
-        self._direct_rag(node_id, question, result)
+        self._direct_rag(node_id, question, result, names)
         compared(result)
         result.dropped = [*found.dropped, *result.dropped]
         _note_doubts(question, result, found.problems)
         return result
+
+    def pointed(self, node_id: int, question: str) -> Result:
+        """Answer the whole question in the sentences that tell it, from the passages nearest to it; only if the reader
+        points."""
+        found = self.retriever.nearest(node_id, question, POINTED_PASSAGES)
+        result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
+        if found.evidence:
+            self._point(node_id, question, result)
+        _note_doubts(question, result, found.problems)
+        return result
+
+    def guess_pointed(self, node_id: int, question: str, result: Result) -> None:
+        """Add the most likely sentences in the evidence to a pointed result without an answer."""
+        if result.evidence and not result.values:
+            self._point(node_id, question, result, guess=True)
+            if result.values:
+                result.dropped.append(GUESSED)
+                result.signals[GUESS] = 1.0
+
+    def _point(self, node_id: int, question: str, result: Result, *, guess: bool = False) -> None:
+        reading = self.reader.pointed(node_id, question, result.evidence, guess=guess)
+        self._take(node_id, result, reading)
+        if reading.null is not None:  # how likely there is no answer counts for a guess too
+            result.signals[NULL] = reading.null
+        if result.values:
+            result.method = "direct_rag"
 
     def from_source(
         self, node_id: int, operator: Operator, question: str, arguments: tuple[Value, ...], source: SourceName
@@ -222,15 +273,16 @@ class Operators:
         return (replace(head, iri=iri), *others)
 
     @staticmethod
-    def _settled_empty(operator: Operator, gathered: Sequence[Gathered]) -> bool:
+    def _settled_empty(operator: Operator, gathered: Sequence[SourceResults]) -> bool:
         """Whether the graph knows that no entity passes the Filter, which is an answer."""
         return operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
 
-    def _one(self, node_id: int, request: Request, found: Gathered) -> Result:
+    def _one(self, node_id: int, request: Request, found: SourceResults) -> Result:
         """One run of Search or Relate."""
         result = Result()
         if found.values and found.graph is not None:
             self._add(result, found.values, [item.id for item in found.graph_evidence], match_confidence(found.graph))
+            _note_link(request, found.graph, result)
             return result
         if request.operator is Operator.SEARCH:
             name = request.arguments[0].text
@@ -247,6 +299,8 @@ class Operators:
         if evidence:
             question = request.question if len(request.arguments) < 2 else self._question(request)
             reading = self._looked_up(node_id, question, request, evidence)
+            if request.operator is Operator.RELATE:
+                reading = self._of_subject(node_id, question, _called(request, found), reading, found.evidence)
             self._take(node_id, result, reading)
             result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
         return result
@@ -269,6 +323,20 @@ class Operators:
         if self.settings.features.vote:
             reading = self.reader.voted(node_id, question, evidence, reading, whole=False)
         return reading
+
+    def _of_subject(
+        self, node_id: int, question: str, names: Sequence[str], reading: Reading, evidence: Sequence[Evidence]
+    ) -> Reading:
+        """The reading with whether its evidence is about the one with these names; where it is in another's row of a
+        table, that one's row is read alone."""
+        told = about(names, reading.answers, reading.cited, evidence)
+        if told.row:
+            item = next(item for item in reading.cited if told.row in item.text.splitlines())
+            again = self.reader.from_evidence(node_id, question, [row_alone(item, told.row)])
+            if again.answers and about(names, again.answers, again.cited).subject:
+                note = f"read again in the row of {names[0]}: the first answer was in that of {told.whom}"
+                return replace(again, subject=True, dropped=(*reading.dropped, *again.dropped, note))
+        return replace(reading, subject=told.subject)
 
     def _join(self, result: Result, run: Result) -> None:
         """Add one run's result to those before it."""
@@ -296,8 +364,10 @@ class Operators:
                     return item
         return None
 
-    def _filter(self, node_id: int, requests: Sequence[Request], gathered: Sequence[Gathered], result: Result) -> None:
-        open_requests: list[tuple[Request, Gathered]] = []
+    def _filter(
+        self, node_id: int, requests: Sequence[Request], gathered: Sequence[SourceResults], result: Result
+    ) -> None:
+        open_requests: list[tuple[Request, SourceResults]] = []
         for request, found in zip(requests, gathered, strict=True):
             if found.decided and found.graph is not None:
                 if found.values:
@@ -320,8 +390,8 @@ class Operators:
         self._take(node_id, result, reading, [by_text[text] for text in reading.answers if text in by_text])
 
     def _overlapping(
-        self, open_requests: Sequence[tuple[Request, Gathered]], result: Result
-    ) -> list[tuple[Request, Gathered]]:
+        self, open_requests: Sequence[tuple[Request, SourceResults]], result: Result
+    ) -> list[tuple[Request, SourceResults]]:
         scored = []
         for request, found in open_requests:
             overlap = max(
@@ -340,12 +410,14 @@ class Operators:
         )
         return kept
 
-    def _direct_rag(self, node_id: int, question: str, result: Result) -> None:
+    def _direct_rag(self, node_id: int, question: str, result: Result, names: Sequence[str] = ()) -> None:
         if not result.evidence:
             return
         reading = self.reader.whole(node_id, question, result.evidence)
         if self.settings.features.vote:
             reading = self.reader.voted(node_id, question, result.evidence, reading)
+        if names:
+            reading = self._of_subject(node_id, question, names, reading, result.evidence)
         self._take(node_id, result, reading)
         if result.values:
             result.method = "direct_rag"
@@ -368,6 +440,7 @@ class Operators:
             result.error = {"title": ModelError.title, "message": reading.problem}
         reading = self.reader.checked(node_id, reading)
         taken = values_read(reading) if values is None else tuple(values)
+        result.quotes += reading.quotes
         if taken:
             self._add(result, taken, [item.id for item in reading.cited], reading.confidence)
             result.signals = worst([result.signals, reading.signals])

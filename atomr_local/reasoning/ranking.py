@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.sources.duplicates import Wording
 from atomr_local.sources.protocol import Evidence
 from atomr_local.sources.reranking import Reranker
+from atomr_local.sources.text_hits import Wording
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from atomr_local.language.names import names_in
 from atomr_local.reasoning.candidates import Candidate
-from atomr_local.reasoning.reading.citation_verification import supported
+from atomr_local.reasoning.confidence import SUBJECT
+from atomr_local.reasoning.reading.checks import supported
 from atomr_local.reasoning.trace.schema import Method, Outcome
-from atomr_local.sources.protocol import Evidence, Value, ValueKind
+from atomr_local.sources.protocol import Evidence, Quote, Value, ValueKind
+from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, References, Tree
 
 MOST_TOLD = 200
 
@@ -45,6 +50,7 @@ class Result:
         candidates: the answers that were weighed, best first.
         corrected_from: what the model had written before evidence corrected it; "" if it did not know; None if
             nothing was corrected. Of a step without answers it is a statement, and `thought` the corrected one.
+        quotes: where the answer stands in the evidence, or the sentences that tell a short answer.
     """
 
     values: tuple[Value, ...] = ()
@@ -68,6 +74,7 @@ class Result:
     observation: str = ""
     candidates: tuple[Candidate, ...] = ()
     corrected_from: str | None = None
+    quotes: tuple[Quote, ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -157,8 +164,183 @@ def text_values(texts: Iterable[str]) -> tuple[Value, ...]:
 
 
 def citations_hold(result: Result) -> bool | None:
-    """The citation check; None for a result that no passage contains literally."""
+    """The citation check, which fails too where the evidence is about another; None for a result that no passage
+    contains literally."""
     if result.computed or result.from_memory:
         return None
     by_id = {item.id: item for item in result.evidence}
+    if result.signals.get(SUBJECT) == 0.0:
+        return False
     return supported(result.texts, [by_id[item] for item in result.cited if item in by_id])
+
+
+# Resolves references: replaces `[i]` by the values of step i.
+
+
+def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
+    """`text` with each `[i]` replaced by that node's answer as :attr:`Result.told` has it, or by its question in
+    parentheses if it has none."""
+
+    def replacement(match: re.Match[str]) -> str:
+        number = int(match[1])
+        result = results.get(number)
+        if result is not None and result.values:
+            return result.told
+        try:
+            asked = tree.node(number).question.rstrip("?")
+        except KeyError:
+            return match[0]
+        return f"({REFERENCE.sub('it', asked)})"
+
+    return REFERENCE.sub(replacement, text)
+
+
+def asked_about(tree: Tree) -> tuple[str, ...]:
+    """The name that a question of a single look-up is about.
+
+    () if the plan has several, whose answer the page of another may tell, or if it is not known.
+    """
+    calls = [node.call for node in tree.nodes() if node.call is not None]
+    if sum(call.operator is not Operator.SEARCH for call in calls) > 1 or any(n.operation for n in tree.nodes()):
+        return ()
+    heads = [call.arguments[0] for call in calls if call.arguments]
+    found = [head.text for head in heads if isinstance(head, Literal) and not head.references]
+    if tree.is_direct:  # the first word of a question has a capital letter whatever it is
+        found = [name for name in names_in([tree.question]) if not tree.question.startswith(name)]
+    return tuple(found) if len(found) == 1 else ()
+
+
+def resolve_arguments(
+    tree: Tree, node: Node, results: Mapping[int, Result], cap: int
+) -> tuple[list[tuple[Value, ...]], list[str]]:
+    """The values for the operator's arguments: the product over multi-valued references, at most `cap` of them.
+
+    Returns:
+        One tuple of values for each run of the operator, none if a referenced node has no answer; and notes about
+        values beyond the cap and about names used instead of missing answers.
+    """
+    assert node.call is not None
+    missing: list[int] = []
+    dropped: list[str] = []
+
+    def values_of(node_id: int) -> tuple[Value, ...]:
+        result = results.get(node_id)
+        if result is not None and result.values:
+            return result.values
+        name = _own_name(tree, node_id)
+        if name is not None:
+            dropped.append(f"step {node_id} found nothing; its name {name!r} is used as it stands")
+            return (Value(name),)
+        missing.append(node_id)
+        return ()
+
+    columns: list[tuple[Value, ...]] = []
+    for argument in node.call.arguments:
+        if isinstance(argument, References):
+            columns.append(distinct([value for i in argument.ids for value in values_of(i)]))
+        elif not argument.references:
+            columns.append((Value(argument.text),))
+        else:
+            columns.append(_filled_texts(argument, {i: values_of(i) for i in argument.references}))
+    if missing:
+        return [], dropped
+    total = math.prod(map(len, columns))
+    if total > cap:
+        dropped.append(f"{total - cap} of {total} combinations of values left out (limit {cap})")
+    return list(itertools.islice(itertools.product(*columns), cap)), dropped
+
+
+def _filled_texts(argument: Literal, answers: Mapping[int, tuple[Value, ...]]) -> tuple[Value, ...]:
+    """The text once for each combination of the answers it refers to."""
+    ids = list(answers)
+    texts = []
+    for chosen in itertools.product(*(answers[i] for i in ids)):
+        by_id = dict(zip(ids, chosen, strict=True))
+        texts.append(Value(REFERENCE.sub(lambda match, by_id=by_id: by_id[int(match[1])].text, argument.text)))  # type: ignore[misc]
+    return tuple(texts)
+
+
+def _own_name(tree: Tree, node_id: int) -> str | None:
+    """The name that a Search node looks for if the plan gives it."""
+    node = tree.node(node_id)
+    if node.call is None or node.call.operator is not Operator.SEARCH:
+        return None
+    name = node.call.arguments[0]
+    return name.text if isinstance(name, Literal) and not name.references else None
+
+
+def subjects(tree: Tree, node_id: int, results: Mapping[int, Result]) -> tuple[Value, ...]:
+    """What a node's answer is about, nearest first: the chain of heads back to a name given in the plan."""
+    chain: list[Value] = []
+    seen: set[int] = set()
+    current: int | None = node_id
+    while current is not None and current not in seen:
+        seen.add(current)
+        node = tree.node(current)
+        if node.call is None:
+            if node.children:
+                current = node.children[-1].id
+                continue
+            break
+        head = node.call.arguments[0]
+        if isinstance(head, Literal) and not head.references:
+            chain.append(Value(head.text))
+            break
+        current = head.references[0] if head.references else None
+        if current is not None and node.call.operator is not Operator.SEARCH and current in results:
+            chain.extend(results[current].values[:1])
+    return distinct(chain)
+
+
+# Combinations of the answers that a question rests on, one candidate of each step (RoHT, section 3.3).
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One candidate of each step that is referred to.
+
+    Attributes:
+        results: of all steps, those of the referred ones with the chosen candidate alone.
+        scores: of the chosen candidates; 0 for a step without an answer, None where it is not known.
+    """
+
+    results: Mapping[int, Result]
+    scores: tuple[float | None, ...] = ()
+
+
+def combinations(results: Mapping[int, Result], steps: Sequence[int], cap: int) -> tuple[list[Combination], int]:
+    """The `cap` combinations with the highest mean score, best first, and how many others there are.
+
+    Without steps there is one, which chooses nothing.
+    """
+    columns = [_candidates(results.get(step, Result())) for step in steps]
+    # The best sums over all columns continue the best ones over the first columns, so that no others are kept.
+    best: list[tuple[Candidate, ...]] = [()]
+    for column in columns:
+        longer = [(*chosen, one) for chosen in best for one in column]
+        best = sorted(longer, key=lambda chosen: -sum(one.score or 0.0 for one in chosen))[:cap]
+    made = [
+        Combination(
+            {**results, **{step: _only(results, step, one) for step, one in zip(steps, chosen, strict=True)}},
+            tuple(one.score for one in chosen),
+        )
+        for chosen in best
+    ]
+    return made, math.prod(map(len, columns)) - len(made)
+
+
+def _candidates(result: Result) -> list[Candidate]:
+    if not result.values:
+        return [Candidate((), 0.0, "")]
+    own = Candidate(result.values, result.confidence, "", tuple(result.cited))
+    known = [one for one in result.candidates if one.values]
+    if not known:
+        return [own]
+    # The winner's values may know more: what they denote, and what they are values of.
+    return [replace(known[0], values=own.values), *known[1:]]
+
+
+def _only(results: Mapping[int, Result], step: int, chosen: Candidate) -> Result:
+    known = results.get(step, Result())
+    cited = list(chosen.evidence)
+    return replace(known, values=chosen.values, cited=cited, quotes=(), confidence=chosen.score, none=False)

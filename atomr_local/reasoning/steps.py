@@ -80,6 +80,7 @@ class Steps:
             llm=self._recorder.use_of(node_id),
             action={"name": result.action.name, "input": result.action.input} if result.action is not None else None,
             candidates=tuple(candidate.to_dict() for candidate in result.candidates),
+            quotes=tuple(quote.to_dict() for quote in result.quotes),
         )
         if as_in is not None:
             finished = replace(finished, reason=as_in.reason, scores=tuple(as_in.scores), kept=True)

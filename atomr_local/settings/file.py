@@ -14,11 +14,18 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from atomr_local import paths
 from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
-from atomr_local.output_files import exclusive, put
-from atomr_local.settings.old_names import OLD_GROUPS, renamed, renamed_key
-from atomr_local.settings.problems import problem
-from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.settings.text import check_bounds, parse_toml, read_settings_text
+from atomr_local.files import exclusive, put
+from atomr_local.settings.schema import (
+    OLD_GROUPS,
+    Settings,
+    check_bounds,
+    load_settings,
+    parse_toml,
+    problem,
+    read_settings_text,
+    renamed,
+    renamed_key,
+)
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,12 +23,259 @@ from pydantic_settings import SettingsError as UnreadableVariable
 from atomr_local import paths
 from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
-from atomr_local.output_files import clear_leftovers
+from atomr_local.files import clear_leftovers, read_regular
 from atomr_local.plugins import SOURCE_GROUP, offered
-from atomr_local.settings.old_names import renamed
-from atomr_local.settings.problems import problem
-from atomr_local.settings.text import check_variables, parse_toml, read_settings_text
 from atomr_local.tree.validation import Limits
+
+# Settings by the names of earlier versions: they are still read, and a note gives the new name.
+
+
+# Old name of a group of settings: its name now.
+OLD_GROUPS = {"means": "features"}
+_LONGEST = 60
+
+
+def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of one place by today's names. Where it has both names of one, today's counts."""
+    made = dict(values)
+    for old, new in OLD_GROUPS.items():
+        if old in made:
+            former, present = made.pop(old), made.get(new, {})
+            both = isinstance(former, Mapping) and isinstance(present, Mapping)
+            made[new] = {**former, **present} if both else present or former
+    return made
+
+
+def renamed_key(key: str) -> str:
+    """A dotted key by today's name."""
+    group, dot, rest = key.partition(".")
+    return f"{OLD_GROUPS[group]}.{rest}" if dot and group in OLD_GROUPS else key
+
+
+def notes(variables: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """A line for each old name among environment variables and the groups of a settings file."""
+    lines = [f"The settings group [{old}] is now [{new}]" for old, new in OLD_GROUPS.items() if old in groups]
+    for name in sorted(variables):
+        old, _, rest = name.upper().removeprefix("ATOMR_").partition("__")
+        if name.upper().startswith("ATOMR_") and old.lower() in OLD_GROUPS:
+            now = "__".join(filter(None, (OLD_GROUPS[old.lower()].upper(), rest[:_LONGEST])))
+            lines.append(f"The environment variable {name[:_LONGEST]} is now ATOMR_{now}")
+    return [f"{line}; the old name is still read." for line in lines]
+
+
+# Explains invalid settings and unknown environment variables.
+
+_SHOWN = 60
+_LONGEST_KEY = 120
+# By the beginning of the name that pydantic gives to an error.
+_WANTED = {
+    "finite": "a finite number",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "string_type": "a text",
+    "tuple": 'a list, such as ["text"]',
+    "list": "a list",
+    "dict": "a table",
+    "model": "a table of settings",
+}
+# Variables of the program that are read where they are used.
+_OTHER_VARIABLES = frozenset(
+    {"ATOMR_HOME", "ATOMR_CONTACT", "ATOMR_LOG_LEVEL", "ATOMR_PROGRESS_EVERY", "ATOMR_KILLS", "ATOMR_SERVE_TOKEN"}
+)
+
+
+def problem(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first thing that is wrong, with the dotted key of the setting before it."""
+    first = error.errors(include_url=False)[0]
+    key = _cut(".".join(str(part) for part in first["loc"]), _LONGEST_KEY)
+    if first["type"] == "extra_forbidden":
+        return f"{key}: there is no such setting{_near(key, list(setting_keys(model)))}"
+    context: Mapping[str, Any] = first.get("ctx", {})
+    if first["type"] == "value_error":
+        return f"{key}: {context.get('error', first['msg'])}"
+    wanted = _wanted(first["type"], context)
+    if not wanted:
+        return f"{key}: {first['msg']}"
+    given = "" if _has_secret(first["loc"], model) else f"{_short(first['input'])} is not usable, "
+    return f"{key}: {given}expected {wanted}"
+
+
+def _has_secret(place: tuple[int | str, ...], model: type[BaseModel]) -> bool:
+    """Whether the setting at this place is a secret, or one of a group with a secret, for which it may be mistaken."""
+    field = model.model_fields.get(str(place[0])) if place else None
+    kind = field.annotation if field is not None else None
+    if not isinstance(kind, type):
+        return False
+    if issubclass(kind, Secret):
+        return True
+    return issubclass(kind, BaseModel) and any(_has_secret((name,), kind) for name in kind.model_fields)
+
+
+def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    """The dotted key of every setting."""
+    for name, field in model.model_fields.items():
+        group = field.annotation
+        if isinstance(group, type) and issubclass(group, BaseModel):
+            yield from setting_keys(group, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
+
+
+def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ) -> list[str]:
+    """A line for each ATOMR_ variable that names no setting: it is not looked at."""
+    fields = {name.upper() for name in (*model.model_fields, *OLD_GROUPS)}
+    lines = []
+    for name in sorted(names):
+        upper = name.upper()
+        if not upper.startswith("ATOMR_") or upper in _OTHER_VARIABLES:
+            continue
+        if upper.removeprefix("ATOMR_").partition("__")[0] not in fields:
+            known = [f"ATOMR_{key.replace('.', '__').upper()}" for key in setting_keys(model)]
+            shown = _cut(name, _SHOWN)
+            near = _near(name, known) if shown == name else ""
+            lines.append(f"The environment variable {shown} is not a setting{near}; it is ignored.")
+    return lines
+
+
+def _near(key: str, known: list[str]) -> str:
+    if len(key) > _LONGEST_KEY:
+        return ""
+    last = key.rpartition(".")[2]
+    found = [name for name in known if name.rpartition(".")[2] == last]
+    found += difflib.get_close_matches(key, known, n=2, cutoff=0.7)
+    return f" (did you mean {' or '.join(dict.fromkeys(found))}?)" if found else ""
+
+
+def _wanted(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "literal_error":
+        return str(context.get("expected", ""))
+    if kind == "string_pattern_mismatch":
+        return f"a text of the form {context.get('pattern', '')}"
+    if kind == "string_too_long":
+        return f"a text of at most {context.get('max_length', '')} characters"
+    bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    for name, words in bounds.items():
+        if name in context:
+            return f"{words} {context[name]}"
+    return next((words for start, words in _WANTED.items() if kind.startswith(start)), "")
+
+
+def _short(value: Any) -> str:
+    try:
+        return _cut(repr(value), _SHOWN)
+    except (ValueError, RecursionError):  # a number of more digits than Python writes, or a deep nest
+        return f"such a {type(value).__name__}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+# Bounds on the text of settings, checked before parsing.
+#
+# tomllib and json call themselves for each level of nesting, tomllib takes quadratic time for a key of many dots, and
+# Python refuses numbers of more than 4,300 digits with an error of another kind. No setting needs any of that.
+
+MOST_BYTES = 1 << 20
+_MOST_VARIABLE = 1 << 16
+_DEEPEST = 32
+_LONGEST_WORD = 1000  # characters of a key or a number that stands in no quotes
+_MOST_NAMES = 4  # a group, a setting and an item of it, and one to spare for a better message
+_DOT = re.compile(r"(?<![ \t])[ \t]*+\.[ \t]*+")
+_WORD_ENDS = re.compile(r"""[^\w".'+:-]+""")
+_MARKS = re.compile(r"[\[{\]}\n]")
+# Strings and comments of TOML, and the strings of JSON, with or without their end. Possessive: each is read once.
+_QUOTED = re.compile(
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+(?:""")?'
+    r"|'''[^']*+(?:'(?!'')[^']*+)*+(?:''')?"
+    r'|"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*+",
+    re.DOTALL,
+)
+
+
+def read_settings_text(path: Path) -> str | None:
+    """The text of a settings file, checked as far as it can be before it is parsed; None if there is no file.
+
+    Raises:
+        SettingsError: it is no regular file, longer than 1 MiB, not UTF-8, cannot be read, or is beyond all bounds.
+    """
+    try:
+        text = read_regular(path, MOST_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{path} is not valid TOML: byte {error.start} is not UTF-8", hint="Correct the file or delete it."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
+            hint="Settings are a text file in TOML of at most 1 MiB.",
+        ) from error
+    check_bounds(text, str(path))
+    return text
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """The values of a settings file.
+
+    Raises:
+        SettingsError: it is not valid TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # tomllib's own error, or one of a date or number that is none
+        raise SettingsError(f"{where} is not valid TOML: {error}", hint="Correct the file or delete it.") from None
+
+
+def check_bounds(text: str, where: str) -> None:
+    """Refuse a text that a parser would choke on.
+
+    Raises:
+        SettingsError: something is nested too deeply, or a key or number is too long; the line is named.
+    """
+    bare = _QUOTED.sub(lambda match: '""' + "\n" * match[0].count("\n"), text)
+    depth, line = 0, 1
+    for mark in _MARKS.finditer(bare):
+        character = mark[0]
+        if character == "\n":
+            line += 1
+            continue
+        depth += 1 if character in "[{" else -1
+        if depth > _DEEPEST:
+            raise _beyond(where, line, f"more than {_DEEPEST} brackets are open at once")
+    for number, words in enumerate(_DOT.sub(".", bare).split("\n"), 1):
+        for word in _WORD_ENDS.split(words) if len(words) > _DEEPEST else ():
+            if len(word) > _LONGEST_WORD:
+                raise _beyond(where, number, f"a key or number of {len(word)} characters")
+            if word.count(".") > _DEEPEST:
+                raise _beyond(where, number, f"a key of more than {_DEEPEST} parts")
+
+
+def check_variables(variables: Mapping[str, str]) -> None:
+    """Refuse ATOMR_ environment variables that are no settings of any kind.
+
+    Raises:
+        SettingsError: a value is too long or too deeply nested, or a name has too many parts.
+    """
+    for name, value in variables.items():
+        if not name.upper().startswith("ATOMR_"):
+            continue
+        shown = f"the environment variable {name if len(name) <= 60 else name[:60] + '…'}"
+        if name.count("__") > _MOST_NAMES:
+            raise SettingsError(f"{shown} names no setting: its name has too many parts")
+        if len(value) > _MOST_VARIABLE:
+            raise SettingsError(f"{shown} is longer than {_MOST_VARIABLE} characters", hint="Give a shorter value.")
+        if value.lstrip()[:1] in {"[", "{"}:
+            check_bounds(value, shown)
+
+
+def _beyond(where: str, line: int, what: str) -> SettingsError:
+    return SettingsError(f"{where}, line {line}: {what}", hint="No setting needs that. Correct it or take it out.")
+
 
 Origin = Literal["environment", "settings file"]
 STARTER = "starter"
@@ -131,6 +380,9 @@ class LimitSettings(_Group):
         1000, ge=0, description="Maximum number of prompt tokens for worked examples in one call."
     )
     passage_words: int = Field(70, ge=10, description="Words of the best passage that the model sees.")
+    pointed_words: int = Field(
+        380, ge=50, description="Words of passages in which the model names the sentences that answer."
+    )
 
     def of_plans(self) -> Limits:
         """Those that a plan has to keep."""
@@ -156,6 +408,14 @@ class FeatureSettings(_Group):
         True,
         description="Strategies that ask one question after another use what an adapter has learnt about it; off: the "
         "prompts that any model gets.",
+    )
+    collections: bool = Field(
+        True,
+        description="Answer questions about all documents of an index together from its catalogue, not by the model.",
+    )
+    pointing: bool = Field(
+        True,
+        description="Read the passages nearest to the question first, and answer in the sentences that tell it.",
     )
     span_reader: bool = Field(True, description="Let a small encoder judge what the model reads in passages.")
     rival: bool = Field(True, description="Compare the tree's answer with a direct one; keep the more likely one.")

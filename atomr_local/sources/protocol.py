@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
@@ -60,6 +61,7 @@ class Evidence:
         score: larger is better; comparable within one source and query only.
         query: what was asked of the source.
         locator: where it is there, in JSON's types: {"passage": id, "span": [a, b]} |
+            {"passage", "redirect": the name asked for, which leads to the page} |
             {"sparql": text, "rows": [{variable: value}]} | {"url": address, "retrieved_at": ISO 8601} | others.
     """
 
@@ -72,8 +74,50 @@ class Evidence:
     id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Characters `start` to `end` of the text of a piece of evidence, which has the id `evidence`."""
+
+    evidence: str
+    start: int
+    end: int
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """The quote that :meth:`to_dict` wrote."""
+        return cls(str(given["evidence"]), *given["span"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The quote as events and the trace write it."""
+        return {"evidence": self.evidence, "span": [self.start, self.end]}
+
+
 SearchMode = Literal["hybrid", "dense", "words"]
 """How a source searches: by vectors and by words, by vectors alone, by words alone."""
+
+
+Day = tuple[int, int, int]
+"""Year, month, day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A part of a text index. A condition that is empty limits nothing; all the others have to hold.
+
+    Attributes:
+        given: the conditions as they were written.
+        paths: of documents or their folders, or patterns as of fnmatch, one of which has to fit; of an index of
+            articles, titles.
+        tags: in small letters without "#"; a document has to have one of them.
+        after: the first day that a document may be of.
+        before: the day that it has to be before.
+    """
+
+    given: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    after: Day | None = None
+    before: Day | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +132,7 @@ class Request:
         arguments: the operator's arguments, one value each, references filled in.
         top_k: how many pieces of evidence are wanted.
         mode: how to search. A source that cannot search so searches as it always does.
+        within: the part of the text index that is searched; None: all of it.
     """
 
     question: str
@@ -96,6 +141,7 @@ class Request:
     arguments: tuple[Value, ...] = ()
     top_k: int = 3
     mode: SearchMode = "hybrid"
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +285,99 @@ class FactText(Protocol):
             SourceError: the source failed, or has no facts as text.
             Cancelled: `cancellation` was thrown.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDocument:
+    """A document of a collection. Untrusted.
+
+    Attributes:
+        id: by which the collection knows it; a file of several documents, such as a mailbox, has several.
+        file: its path below its folder; what tells several folders and indexes apart stands before it.
+    """
+
+    id: str
+    file: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPassage:
+    """A passage of a document: its text[start:end], and the headings that it begins under, the outer first."""
+
+    id: str
+    text: str
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDate:
+    """The day of a document, and what tells it, as a clause ("it states 2024-05-03 as “date”").
+
+    Attributes:
+        stated: whether the document tells it itself.
+    """
+
+    day: date
+    how: str
+    stated: bool
+
+
+class Collection(Protocol):
+    """All documents that a source was made of, or those of a part of it. Thread-safe.
+
+    Attributes:
+        part: the conditions of the part, in words; "" for all.
+
+    Raises (all methods):
+        SourceError: the source failed.
+    """
+
+    @property
+    def part(self) -> str: ...
+
+    def documents(self) -> Sequence[HeldDocument]:
+        """Those that could be read, in order."""
+        ...
+
+    def tagged(self, tag: str) -> frozenset[str]:
+        """Ids of the documents that have the tag, or one below it."""
+        ...
+
+    def may_hold(self, words: Sequence[str]) -> frozenset[str] | None:
+        """Ids of the documents that may hold all of the words: none that does is missing. None: any may.
+
+        Args:
+            words: in small letters, without accents, as punctuation divides them.
+        """
+        ...
+
+    def texts(
+        self, documents: Sequence[str], cancellation: Cancellation, *, opening: bool = False
+    ) -> Iterator[tuple[str, Sequence[HeldPassage]]]:
+        """What the documents with these ids say, in order, those without a text left out; with `opening` their first
+        passage alone."""
+        ...
+
+    def dates(self, documents: Sequence[str], cancellation: Cancellation, *, changed: bool) -> dict[str, HeldDate]:
+        """The day that each document states, else that of its name, else that its file was changed; with `changed` the
+        last alone."""
+        ...
+
+    def cited(self, title: str, passage: HeldPassage, query: str) -> Evidence:
+        """The passage as evidence, with its file and the place in it."""
+        ...
+
+
+@runtime_checkable
+class HasCollection(Protocol):
+    """A source that may be made of documents."""
+
+    def collection(self, within: Within | None = None) -> Collection | None:
+        """All its documents, or those of the part; None if it was not made of documents."""
         ...
 
 

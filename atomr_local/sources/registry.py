@@ -186,7 +186,7 @@ def facts_missing(settings: Settings) -> str:
     Raises:
         AtomrError: it is not clear which index is used, or it is not whole.
     """
-    from atomr_local.indexing.graph_index.linearised.table import no_facts
+    from atomr_local.indexing.graph_index.linearised import no_facts
     from atomr_local.indexing.store import index_path, read_manifest, resolve
 
     directory = index_path("graph", resolve("graph", settings.graph_index))

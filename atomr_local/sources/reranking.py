@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.input_files import read_regular
+from atomr_local.files import read_regular
 from atomr_local.system.installation import add_packages
 from atomr_local.system.offline_imports import import_sentence_transformers
 
@@ -56,7 +56,7 @@ class CrossEncoderReranker:
     """A cross-encoder of a local directory (Nogueira and Cho 2019), loaded on the first query. Thread-safe.
 
     Only safetensors weights are read, and no code that comes with a model is run. A plain BERT is run by onnxruntime
-    (see `reranking_bert.py`), any other model, and where onnxruntime is missing or fails, by sentence-transformers with
+    (see `bert.py`), any other model, and where onnxruntime is missing or fails, by sentence-transformers with
     torch: the scores are the same.
 
     Args:
@@ -114,7 +114,7 @@ class CrossEncoderReranker:
     def _load(self) -> _PairScorer:
         if self._wanted == "torch":
             return _TorchPairs(self._directory)
-        from atomr_local.sources.reranking_bert import BertPairs
+        from atomr_local.indexing.embedding.bert import BertPairs
 
         try:
             return BertPairs(self._directory, _LONGEST, _THREADS)

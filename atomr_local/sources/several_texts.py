@@ -5,7 +5,7 @@ all indexes are ranked anew together: by the words of the query, weighed by how 
 by the similarity of vectors, which all indexes have from one embedder. Both ranks are fused as in one index. An index
 with nothing on the matter puts nothing before one that has.
 
-The second search with the names of the first passages (`feedback.py`) reads the first of all indexes together and looks
+The second search with the names of the first passages reads the first of all indexes together and looks
 in every one: what an index names may stand in another.
 """
 
@@ -13,24 +13,111 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import words
 from atomr_local.language.words import english, without_suffix
-from atomr_local.sources.feedback import READ, behind, names_found, searched_again
-from atomr_local.sources.protocol import Page, Request, Retrieval, SourceName
+from atomr_local.sources.protocol import (
+    Collection,
+    Evidence,
+    HeldDate,
+    HeldDocument,
+    HeldPassage,
+    Page,
+    Request,
+    Retrieval,
+    SourceName,
+    Within,
+)
 from atomr_local.sources.reranking import Reranker
 from atomr_local.sources.text import TextSource
-from atomr_local.sources.text_hits import CANDIDATES, RRF_K, Hit, evidence_of, plain_query
+from atomr_local.sources.text_hits import (
+    CANDIDATES,
+    READ,
+    RRF_K,
+    Hit,
+    behind,
+    evidence_of,
+    names_found,
+    plain_query,
+    searched_again,
+)
+
+# The documents of several text indexes, all together. An id begins with the name of its index, which has no "/".
+
+
+@dataclass(frozen=True)
+class SeveralCollections:
+    """Collections by the names of their indexes, as one. See :class:`Collection`."""
+
+    collections: Mapping[str, Collection]
+
+    @property
+    def part(self) -> str:
+        """See :class:`Collection`."""
+        return next(iter(self.collections.values())).part
+
+    def documents(self) -> list[HeldDocument]:
+        """See :class:`Collection`; the name of the index stands before the files, where there are several."""
+        above = "{}/{}" if len(self.collections) > 1 else "{1}"
+        return [
+            replace(one, id=f"{name}/{one.id}", file=above.format(name, one.file))
+            for name, held in self.collections.items()
+            for one in held.documents()
+        ]
+
+    def tagged(self, tag: str) -> frozenset[str]:
+        """See :class:`Collection`."""
+        return frozenset(f"{name}/{one}" for name, held in self.collections.items() for one in held.tagged(tag))
+
+    def may_hold(self, words: Sequence[str]) -> frozenset[str] | None:
+        """See :class:`Collection`."""
+        found = set[str]()
+        for name, held in self.collections.items():
+            may = held.may_hold(words)
+            ids = (one.id for one in held.documents()) if may is None else may
+            found |= {f"{name}/{one}" for one in ids}
+        return frozenset(found)
+
+    def texts(
+        self, documents: Sequence[str], cancellation: Cancellation, *, opening: bool = False
+    ) -> Iterator[tuple[str, list[HeldPassage]]]:
+        """See :class:`Collection`."""
+        for name, own in _by_index(documents):
+            for document, passages in self.collections[name].texts(own, cancellation, opening=opening):
+                yield f"{name}/{document}", [replace(one, id=f"{name}/{one.id}") for one in passages]
+
+    def dates(self, documents: Sequence[str], cancellation: Cancellation, *, changed: bool) -> dict[str, HeldDate]:
+        """See :class:`Collection`."""
+        dates = dict[str, HeldDate]()
+        for name, own in _by_index(documents):
+            found = self.collections[name].dates(own, cancellation, changed=changed)
+            dates |= {f"{name}/{document}": day for document, day in found.items()}
+        return dates
+
+    def cited(self, title: str, passage: HeldPassage, query: str) -> Evidence:
+        """See :class:`Collection`."""
+        name, _, own = passage.id.partition("/")
+        found = self.collections[name].cited(title, replace(passage, id=own), query)
+        return replace(found, locator={**found.locator, "index": name})
+
+
+def _by_index(documents: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    for name, several in groupby(documents, lambda one: one.partition("/")[0]):
+        yield name, [one.partition("/")[2] for one in several]
+
 
 _K1, _B = 1.2, 0.75  # of BM25, as the full-text index has them
 
 
 class SeveralTexts:
-    """Text indexes as one :class:`KnowledgeSource` and :class:`Pages`; evidence names its index. Thread-safe.
+    """Text indexes as one :class:`KnowledgeSource`, :class:`Pages` and :class:`HasCollection`. Thread-safe.
+
+    Evidence names its index.
 
     Args:
         sources: by the name of the index, in the user's order; of pages with one title, the first index's is opened.
@@ -109,18 +196,33 @@ class SeveralTexts:
         missing = [source.pages_missing for source in self.sources.values()]
         return missing[0] if all(missing) else ""
 
-    def page(self, title: str) -> Page | None:
+    def holds(self, within: Within) -> bool:
+        """See :class:`HasParts`."""
+        return any(source.holds(within) for source in self.sources.values())
+
+    def near(self, within: Within) -> list[str]:
+        """See :class:`HasParts`; a sentence that holds for several indexes comes once."""
+        return list(dict.fromkeys(told for source in self.sources.values() for told in source.near(within)))
+
+    def page(self, title: str, within: Within | None = None) -> Page | None:
         """See :class:`Pages`."""
         for name, source in self.sources.items():
-            if not source.pages_missing and (page := source.page(title)) is not None:
+            if not source.pages_missing and (page := source.page(title, within)) is not None:
                 return replace(page, index=name)
         return None
 
-    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
+    def similar_titles(self, name: str, number: int, within: Within | None = None) -> tuple[str, ...]:
         """See :class:`Pages`; the indexes take turns."""
-        found = [source.similar_titles(name, number) for source in self.sources.values() if not source.pages_missing]
+        found = [
+            source.similar_titles(name, number, within) for source in self.sources.values() if not source.pages_missing
+        ]
         turns = [titles[place] for place in range(number) for titles in found if place < len(titles)]
         return tuple(dict.fromkeys(turns))[:number]
+
+    def collection(self, within: Within | None = None) -> Collection | None:
+        """See :class:`HasCollection`; the documents are those of the indexes that were built from documents."""
+        found = {name: held for name, one in self.sources.items() if (held := one.collection(within)) is not None}
+        return SeveralCollections(found) if found else None
 
 
 def rank_together(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from atomr_local.errors import AtomrError, SourceError
-from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.table import SEARCHED
 from atomr_local.language.names import base_key, name_key, words
 from atomr_local.language.sentences import sentences
-from atomr_local.sources.graph.spelling import one_slip_away
+from atomr_local.sources.graph.linking import one_slip_away
 from atomr_local.sources.protocol import Page, Sentence
 
 _TIMEOUT = timedelta(seconds=30)
@@ -56,25 +56,25 @@ class TextPages:
     def close(self) -> None:
         self._table = None
 
-    def page(self, title: str) -> Page | None:
-        """See :class:`Pages`."""
+    def page(self, title: str, only: Collection[str] | None = None) -> Page | None:
+        """See :class:`Pages`; of the articles with these ids, where `only` is given."""
         name = _plain(title)
         if not name:
             return None
-        with self._errors():
-            known = self._listed().titled(name)
+        with source_errors(self._directory):
+            known = self._listed().titled(name, only)
             if known is None:
                 return None
-            rows = self._passages(known.passage_ids()[:_MOST_PASSAGES])
+            rows = rows_with_ids(self._table, known.passage_ids()[:_MOST_PASSAGES], _COLUMNS)
         return Page(known.title, tuple(_sentences(rows)), known.qid or "")
 
-    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
-        """See :class:`Pages`."""
+    def similar_titles(self, name: str, number: int, only: Collection[str] | None = None) -> tuple[str, ...]:
+        """See :class:`Pages`; of the articles with these ids, where `only` is given."""
         wanted = _plain(name)
         key = name_key(wanted)
         if not key or number < 1:
             return ()
-        with self._errors():
+        with source_errors(self._directory):
             own = self._listed().titled(wanted)
             # By title: how alike its best name is, and how long the article is.
             found: dict[str, tuple[float, int]] = {}
@@ -90,7 +90,11 @@ class TextPages:
             found.pop(own.title, None)
         alike = [title for title, (likeness, _) in found.items() if likeness >= _LIKE]
         alike.sort(key=lambda title: (-found[title][0], -found[title][1], title))
-        return tuple(dict.fromkeys([*alike, *(title for title in holding if title in found)]))[:number]
+        titles = dict.fromkeys([*alike, *(title for title in holding if title in found)])
+        if only is not None:
+            with source_errors(self._directory):
+                titles = dict.fromkeys(title for title in titles if self._listed().titled(title, only) is not None)
+        return tuple(titles)[:number]
 
     def _listed(self) -> CatalogReader:
         if self._catalog is None:
@@ -122,30 +126,32 @@ class TextPages:
         search = self._table.search(query, query_type="fts").select(["title", "_score"]).limit(_PASSAGES)
         return list(dict.fromkeys(search.to_arrow(timeout=_TIMEOUT)["title"].to_pylist()))
 
-    def _passages(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """The rows with these ids, in their order."""
-        found: dict[str, dict[str, Any]] = {}
-        for at in range(0, len(ids), _AT_ONCE):
-            quoted = ", ".join("'" + one.replace("'", "''") + "'" for one in ids[at : at + _AT_ONCE])
-            search = self._table.search().where(f"id IN ({quoted})").select(list(_COLUMNS)).limit(_AT_ONCE)
-            found.update((row["id"], row) for row in search.to_arrow(timeout=_TIMEOUT).to_pylist())
-        return [found[one] for one in ids if one in found]
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turns what the catalogue and LanceDB raise into errors of the source."""
-        try:
-            with panics_as_errors():
-                yield
-        except SourceError:
-            raise
-        except AtomrError as error:
-            raise SourceError(error.message, hint=error.hint) from error
-        except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
-            raise SourceError(
-                f"the text index cannot be read: {library_line(error, self._directory)}",
-                hint=damage_hint("text", self._directory),
-            ) from error
+def rows_with_ids(table: Any, ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of the passages with these ids, in their order; `columns`: what is read, "id" among it."""
+    found: dict[str, dict[str, Any]] = {}
+    for at in range(0, len(ids), _AT_ONCE):
+        quoted = ", ".join("'" + one.replace("'", "''") + "'" for one in ids[at : at + _AT_ONCE])
+        search = table.search().where(f"id IN ({quoted})").select(list(columns)).limit(_AT_ONCE)
+        found.update((row["id"], row) for row in search.to_arrow(timeout=_TIMEOUT).to_pylist())
+    return [found[one] for one in ids if one in found]
+
+
+@contextmanager
+def source_errors(directory: Path) -> Iterator[None]:
+    """Turns what the catalogue and LanceDB raise into errors of the source; `directory`: of the index."""
+    try:
+        with panics_as_errors():
+            yield
+    except SourceError:
+        raise
+    except AtomrError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+    except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
+        raise SourceError(
+            f"the text index cannot be read: {library_line(error, directory)}",
+            hint=damage_hint("text", directory),
+        ) from error
 
 
 def _plain(name: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atomr_local.indexing.graph_index.statements.terms import NO_LABEL, shown_name
-from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
+from atomr_local.indexing.graph_index.statements.terms import NO_LABEL, identifier_of, shown_name
 from atomr_local.language.properties import ENTITY
 from atomr_local.sources.protocol import Value
 

@@ -148,8 +148,7 @@ class WebSource:
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        from atomr_local.network.addresses import NotPublicError, TooMuchError
-        from atomr_local.network.client import PublicClient
+        from atomr_local.network import NotPublicError, PublicClient, TooMuchError
 
         def ask(url: str, data: dict[str, str] | None) -> str:
             host = urlsplit(url).hostname or ""

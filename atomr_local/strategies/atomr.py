@@ -7,21 +7,23 @@ from dataclasses import replace
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.planning.coverage import left_out, unpicked
-from atomr_local.reasoning.answer_selection.selection import AnswerSelection
+from atomr_local.reasoning.answer_selection import AnswerSelection
+from atomr_local.reasoning.confidence import GUESS
+from atomr_local.reasoning.conversation import answers_both
 from atomr_local.reasoning.executor import Executor
-from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.revision import ReusedResults
 from atomr_local.reasoning.trace.events import PlanReady, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.reasoning.verdict.unmentioned_years import unmentioned_years
+from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
-from atomr_local.strategies.shared.follow_ups import FollowUps
-from atomr_local.strategies.shared.plans import make_plan
-from atomr_local.strategies.shared.step_answers import as_tree, from_answered
+from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.shared.closing import as_tree, from_answered
+from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, read_first
+from atomr_local.strategies.shared.plans import planned, rule_plan
 from atomr_local.tree.compact import to_compact
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _FEWEST = 2  # follow-up questions that make an answer of their own
 
@@ -36,11 +38,22 @@ class AtomR:
     revises = True
     takes_plans = True
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
-        if plan is None:
-            ready = make_plan(question, tools)
-        else:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
+        pointed = None
+        if plan is not None:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
+        else:
+            by_rule = rule_plan(question, tools)
+            if by_rule is None:
+                pointed, sure = read_first(question, tools)
+                if pointed is not None and sure:
+                    return pointed
+            ready = by_rule or planned(question, tools)
+            if pointed is not None and concludes(ready.tree, pointed, tools):
+                tools.steps.report(ROOT_ID, pointed, 0.0)
+                return pointed
+            if pointed is not None and GUESS in pointed.signals:
+                pointed = Result(evidence=pointed.evidence)
         features = tools.settings.features
         judged = features.judge_plans and ready.origin == "model"
         wish = unpicked(ready.tree, question) if judged else ()
@@ -53,13 +66,16 @@ class AtomR:
         reused = None
         if tools.revision is not None:
             reused = ReusedResults(ready.tree, tools.revision, tools.earlier, tools.retriever.names)
+        # A direct answer to two questions at once tells one of them.
+        whole = not answers_both(ready.tree)
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
             tools.calibration,
-            direct=features.rival and bool(tools.retriever.names),
-            ask_on=_asking_on(tools) if features.ask_on else None,
+            direct=whole and features.rival and bool(tools.retriever.names),
+            ask_on=_asking_on(tools) if whole and features.ask_on else None,
             guess=features.guess,
+            pointed=pointed,
             corrected=reused is not None and reused.corrected,
             unpicked=bool(wish),
         )
@@ -73,6 +89,7 @@ class AtomR:
             tools.settings,
             reused,
             tools.cache,
+            tools.collection,
         )
         result = executor.execute()
         years = unmentioned_years(tools.recorder.trace) if features.judge_plans and result.values else ()
@@ -83,7 +100,7 @@ class AtomR:
         return result
 
 
-def _asking_on(tools: Toolbox) -> Callable[[str], Result] | None:
+def _asking_on(tools: QuestionContext) -> Callable[[str], Result] | None:
     """What answers the whole question by follow-up questions; None if the model has not learnt to write them."""
     if not tools.reader.knows_next or not tools.retriever.names:
         return None

@@ -11,17 +11,16 @@ from functools import cache
 from pydantic import Field
 from rapidfuzz import fuzz
 
-from atomr_local.language.chain_of_thought import gives_answer, only_concludes, search_words
-from atomr_local.language.sentences import sentences
+from atomr_local.language.sentences import gives_answer, only_concludes, search_words, sentences
 from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.shared.closing import CALLS_USED, at_root, read_whole, result_of
-from atomr_local.strategies.shared.searching import searched, told
+from atomr_local.strategies.shared.tools import searched, told
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _SAME = 90.0  # edit ratio of 100 from which two titles, and two texts, are the same
@@ -57,7 +56,7 @@ class IRCoT:
     revises = False
     takes_plans = False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         tools.steps.begin(question)
         chain = _Chain(question, tools, IRCoTOptions.of(tools.options))
         chain.grow()
@@ -67,7 +66,7 @@ class IRCoT:
 class _Chain:
     """The paragraphs collected so far and the sentences written so far."""
 
-    def __init__(self, question: str, tools: Toolbox, options: IRCoTOptions) -> None:
+    def __init__(self, question: str, tools: QuestionContext, options: IRCoTOptions) -> None:
         self.paragraphs: list[Evidence] = []
         self.notes: list[str] = []
         self._question = question

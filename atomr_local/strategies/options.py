@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from atomr_local.errors import SettingsError
-from atomr_local.settings.problems import problem
+from atomr_local.settings.schema import problem
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings

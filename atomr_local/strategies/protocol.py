@@ -10,30 +10,27 @@ from typing import Literal, Protocol
 from atomr_local.backbone.protocol import Backbone
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
+from atomr_local.language.referring import Reference, references
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.writer import Writer
-from atomr_local.reasoning.confidence.calibration import Calibration
-from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.fact_text import fact_reader
-from atomr_local.reasoning.graph_access import graph_access
+from atomr_local.reasoning.collection import collection_reader
+from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.conversation import Conversation, counts, resolved
 from atomr_local.reasoning.operators import Operators
-from atomr_local.reasoning.pages import page_reader
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.reader import Reader, SpanJudge
-from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
-from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.source_access import SourcesAtHand
-from atomr_local.reasoning.sparql.relation_queries import RelationQueries
-from atomr_local.reasoning.sparql.writer import QueryWriter
+from atomr_local.reasoning.revision import ResultCache, Revision
+from atomr_local.reasoning.source_access import SourcesAtHand, fact_reader, graph_access, page_reader
+from atomr_local.reasoning.sparql.writer import QueryWriter, RelationQueries
 from atomr_local.reasoning.steps import Steps
-from atomr_local.reasoning.trace.events import Event, ModelCalled, TextGenerated
+from atomr_local.reasoning.trace.events import Event, ModelCalled, QuestionUnderstood, TextGenerated, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.sources.protocol import HasCollection, KnowledgeSource, SourceName
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.tree.nodes import Tree
 
@@ -41,7 +38,7 @@ Need = Literal["graph", "pages", "text"]
 _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 
 
-class Toolbox:
+class QuestionContext:
     """Everything that a strategy may use for one question. Model and sources are reached through these tools alone.
     Whoever makes it closes it when the question has ended.
 
@@ -62,6 +59,7 @@ class Toolbox:
         conversation: the turns before this question.
         pages: opens pages; None if no source at hand can.
         graph: looks around in the graph; None if it is not at hand.
+        collection: answers questions about all documents together; None if no source at hand is made of documents.
         facts: finds facts as text; None if no graph at hand has them.
         sparql: has the model write queries of the graph; None if it is not at hand.
         ranking: orders evidence of several sources.
@@ -87,6 +85,7 @@ class Toolbox:
         earlier: ResultCache | None = None,
         verifies: bool = False,
         knows_next: bool = False,
+        points: bool = False,
         span_reader: SpanJudge | None = None,
         conversation: Conversation | None = None,
         ranking: Ranking | None = None,
@@ -98,6 +97,7 @@ class Toolbox:
             style: the form of prompts that the model was trained on.
             verifies: whether the model can verify its answers.
             knows_next: whether the model has learnt to write the next question from answered steps.
+            points: whether the model can name the sentences that answer.
             span_reader: judges what the model reads; None if there is none.
         """
         features = settings.features
@@ -117,6 +117,7 @@ class Toolbox:
             self.asking,
             verify=features.verify and verifies,
             knows_next=features.follow_ups and knows_next,
+            points=features.pointing and points and any(map(_has_documents, sources.values())),
             span_reader=span_reader if features.span_reader else None,
         )
         if revision is not None:
@@ -128,20 +129,21 @@ class Toolbox:
         self.retriever = Retriever(sources, self.reader, recorder, cancellation, settings, allowed)
         at_hand = SourcesAtHand(sources, recorder, cancellation, allowed)
         self.pages, self.graph, self.facts = page_reader(at_hand), graph_access(at_hand), fact_reader(at_hand)
+        self.collection = collection_reader(at_hand) if features.collections else None
         self.sparql = QueryWriter(self.graph, self.writer) if self.graph is not None else None
         if features.write_queries and self.sparql is not None:
             self.retriever.asked_again = RelationQueries(self.sparql, self.asking)
         self.ranking = ranking or Ranking()
         self.withheld = withheld
 
-        def aside(question: str, node_id: int, cancellation: Cancellation) -> Toolbox:
+        def aside(question: str, node_id: int, cancellation: Cancellation) -> QuestionContext:
             def tell(event: Event) -> None:
                 if isinstance(event, ModelCalled | TextGenerated):
                     recorder.emit(replace(event, node_id=node_id))
 
             own = Recorder(question, recorder.trace.strategy, {}, tell)
             local = {name: source for name, source in sources.items() if name in _LOCAL}
-            tools = Toolbox(
+            tools = QuestionContext(
                 backbone,
                 local,
                 planner,
@@ -152,6 +154,7 @@ class Toolbox:
                 calibration=calibration,
                 verifies=verifies,
                 knows_next=knows_next,
+                points=points,
                 span_reader=span_reader,
                 ranking=self.ranking,
                 withheld=withheld,
@@ -171,13 +174,18 @@ class Toolbox:
         self._closing.close()
 
 
+def _has_documents(source: KnowledgeSource) -> bool:
+    """Whether passages of people's own documents are in it: a question about these mostly asks for one of them."""
+    return isinstance(source, HasCollection) and source.collection() is not None
+
+
 class Strategy(Protocol):
     """A reasoning method.
 
     Attributes:
         summary: one line for `atomr strategies`.
         paper: where the method was published; empty if nowhere.
-        needs: what it cannot do without; see :mod:`atomr_local.strategies.requirements`.
+        needs: what it cannot do without; see :mod:`atomr_local.strategies.registry`.
         options: what can be set of it; :class:`NoOptions` if nothing can.
         uses_sources: whether it retrieves.
         revises: whether it executes plans and can keep the results that a revision does not affect.
@@ -193,7 +201,7 @@ class Strategy(Protocol):
     revises: bool
     takes_plans: bool
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         """Answer the question, emitting `PlanReady` first and events for every step.
 
         Args:
@@ -204,3 +212,52 @@ class Strategy(Protocol):
             AtomrError: the whole question failed.
         """
         ...
+
+
+# Puts a follow-up question so that it stands alone, before any strategy sees it.
+
+_AS_TYPED = "The follow-up could not be understood from the conversation, so it was taken as typed."
+
+
+class Unclear(Exception):
+    """The question refers to something that neither it nor the conversation tells."""
+
+    def __init__(self, reference: Reference) -> None:
+        super().__init__(reference.words)
+        self.reference = reference
+
+
+def understand(
+    question: str, tools: QuestionContext, *, given: str | None, rewrites: bool, asks_back: bool = True
+) -> str:
+    """The question to answer; emitted as an event, with the turns it refers to.
+
+    A question that refers back to nothing stays as it is. What the model makes of another one counts only if it keeps
+    what was typed and adds nothing that nobody said; if not, grammar replaces what it can.
+
+    Args:
+        given: the user's own version of the question.
+        rewrites: whether the model can rewrite follow-up questions.
+        asks_back: whether a question that stays unclear is one for the user; if not, it is taken as it was typed.
+
+    Raises:
+        Unclear: it is not clear what the question refers to.
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    conversation = tools.conversation
+    understood, open_ = given or question, None
+    found = references(question) if given is None and conversation.turns else []
+    if found:
+        written = tools.reader.standalone(question, conversation.lines()) if rewrites else ""
+        if not counts(question, written, found, conversation):
+            written = resolved(question, found, conversation)
+        open_ = None if written else next((one for one in found if one.sure), None)
+        understood = written or question
+    taken = conversation.taken(question, understood)
+    tools.recorder.emit(QuestionUnderstood(understood_as=understood, took_from=taken, conversation=conversation.id))
+    if open_ is not None:
+        if asks_back:
+            raise Unclear(open_)
+        tools.recorder.emit(WarningRaised(message=_AS_TYPED))
+    return understood

@@ -12,19 +12,17 @@ from atomr_local import paths
 from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
 from atomr_local.reasoning.candidates import Candidate, Vote, vote
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reading.citation_verification import are_verdicts, holds
+from atomr_local.reasoning.reading.checks import are_verdicts, holds
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.processes.choice import chosen
-from atomr_local.strategies.processes.store import at_hand as kept_processes
-from atomr_local.strategies.protocol import Need, Toolbox
-from atomr_local.strategies.shared.asking_on import AskingOn
-from atomr_local.strategies.shared.closing import closed, final_values
-from atomr_local.strategies.shared.loop import THOUGHT, Loop
-from atomr_local.strategies.shared.page_tools import PageTools, needed_pages
-from atomr_local.strategies.shared.step_answers import Final
+from atomr_local.strategies.processes.process import at_hand as kept_processes
+from atomr_local.strategies.processes.process import chosen
+from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.shared.closing import Final, closed, final_values
+from atomr_local.strategies.shared.loop import THOUGHT, AskingOn, Loop
+from atomr_local.strategies.shared.tools import PageTools, needed_pages
 from atomr_local.tree.nodes import Tree
 
 _PACKAGE = "atomr_local.strategies"
@@ -60,7 +58,7 @@ class React:
     revises = False
     takes_plans = False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         options = ReactOptions.of(tools.options)
         pages = needed_pages(tools, self.name)
         tools.steps.begin(question)
@@ -89,7 +87,7 @@ class React:
         return root.result
 
 
-def _form(question: str, tools: Toolbox) -> Form:
+def _form(question: str, tools: QuestionContext) -> Form:
     """The form with the worked examples, processes that the user has kept first."""
     kept, _ = kept_processes(paths.processes_file(), React.name, tools.withheld)
     shown = chosen(question, kept, _PROCESSES, "dpp", tools.ranking, tools.cancellation)
@@ -113,7 +111,7 @@ def _found(final: Final, loop: Loop) -> Result:
     )
 
 
-def _voted(question: str, tools: Toolbox, votes: int) -> Result:
+def _voted(question: str, tools: QuestionContext, votes: int) -> Result:
     """The most frequent answer of several chains of thought, in a step of its own; empty if there is none."""
     with tools.steps.open(question, label="vote") as step:
         affordable = min(votes, tools.asking.calls_left // _CALLS_A_CHAIN)

@@ -1,11 +1,20 @@
-"""The registry of strategies: ours, and those of other packages (entry points)."""
+"""Whether a strategy can do what is asked of it; checked before a model is loaded."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Set
+from dataclasses import dataclass
+from typing import Any, get_args
 
-from atomr_local.errors import SettingsError
+from atomr_local.errors import AtomrError, InputError, SettingsError
 from atomr_local.plugins import find, load_all
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.sanitize import sanitize_line
+from atomr_local.settings.schema import Settings
+from atomr_local.sources.protocol import SourceName
+from atomr_local.sources.registry import SOURCES, facts_missing, find_source, pages_missing, permitted, switched_names
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.cok.strategy import CoK
 from atomr_local.strategies.detllm.strategy import DetLLM
@@ -13,14 +22,69 @@ from atomr_local.strategies.dsp.strategy import DSP
 from atomr_local.strategies.humaniq.strategy import HumanIQ
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.names import ENTRY_POINTS, known_names
-from atomr_local.strategies.plugged_in import plugged_in
-from atomr_local.strategies.probtree.strategy import ProbTree
-from atomr_local.strategies.protocol import Strategy
+from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.strategies.probtree import ProbTree
+from atomr_local.strategies.protocol import Need, QuestionContext, Strategy
 from atomr_local.strategies.react import React
 from atomr_local.strategies.roht.strategy import RoHT
 from atomr_local.strategies.searchain.strategy import SearChain
 from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
+from atomr_local.tree.nodes import Tree
+
+# A strategy of another package, completed with defaults for what it does not say of itself.
+
+
+@dataclass
+class PluggedIn:
+    """See :class:`Strategy`. Goes by the name of its entry point, which settings and traces hold."""
+
+    name: str
+    summary: str
+    paper: str
+    needs: frozenset[Need]
+    options: type[StrategyOptions]
+    uses_sources: bool
+    revises: bool
+    takes_plans: bool
+    made: Any
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
+        result: Result = self.made.run(question, plan, origin, tools)
+        return result
+
+
+def plugged_in(name: str, made: Any) -> Strategy:
+    """What a package offers under this name, as a strategy.
+
+    Raises:
+        SettingsError: what it says of itself is not of the protocol.
+    """
+    needs, options = getattr(made, "needs", ()), getattr(made, "options", NoOptions)
+    wrong = ""
+    if not callable(getattr(made, "run", None)):
+        wrong = "it has no method run"
+    elif not isinstance(needs, Set | tuple | list) or any(need not in get_args(Need) for need in needs):
+        wrong = f"needs may hold {', '.join(get_args(Need))} only"
+    elif not (isinstance(options, type) and issubclass(options, StrategyOptions)):
+        wrong = "options is no subclass of StrategyOptions"
+    if wrong:
+        raise SettingsError(f"the strategy {name!r} cannot be used: {wrong}", hint="Correct or update its package.")
+    return PluggedIn(
+        name,
+        sanitize_line(str(getattr(made, "summary", ""))),
+        sanitize_line(str(getattr(made, "paper", ""))),
+        frozenset(needs),
+        options,
+        bool(getattr(made, "uses_sources", True)),
+        bool(getattr(made, "revises", False)),
+        # Before there was this attribute, a strategy got every plan and refused those that it did not execute.
+        bool(getattr(made, "takes_plans", True)),
+        made,
+    )
+
+
+# The registry of strategies: ours, and those of other packages (entry points).
 
 _log = logging.getLogger(__name__)
 STRATEGIES: dict[str, Strategy] = {
@@ -65,3 +129,136 @@ def all_strategies() -> dict[str, Strategy]:
             except SettingsError as error:
                 _log.warning("%s", error.message)
     return found
+
+
+# What a need rests on: the source, and the need in words.
+_RESTS_ON: dict[Need, tuple[SourceName, str]] = {
+    "graph": (SourceName.GRAPH, "a graph index"),
+    "pages": (SourceName.TEXT, "pages of a text index"),
+    "text": (SourceName.TEXT, "a text index"),
+}
+
+
+def check_plan(strategy: Strategy) -> None:
+    """Refuse a plan that the strategy would not execute.
+
+    Raises:
+        InputError: it takes no plans.
+    """
+    if not strategy.takes_plans:
+        raise InputError(
+            f"the strategy {strategy.name} does not run plans",
+            hint=f"Strategies that take plans: {_ours(lambda item: item.takes_plans)}.",
+        )
+
+
+def check_revision(strategy: Strategy) -> None:
+    """Refuse a correction that the strategy cannot take up.
+
+    Raises:
+        InputError: it does not revise.
+    """
+    if not strategy.revises:
+        raise InputError(
+            f"the strategy {strategy.name} cannot correct an answer",
+            hint=f"Strategies that can: {_ours(lambda item: item.revises)}.",
+        )
+
+
+def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings) -> None:
+    """Refuse a question whose sources lack what the strategy cannot do without.
+
+    Args:
+        sources: those that the question may use.
+
+    Raises:
+        InputError: a source is off, has no index, or one that does not offer what is needed.
+    """
+    for need in sorted(strategy.needs):
+        source, words = _RESTS_ON[need]
+        needed = f"the strategy {strategy.name} needs {words}"
+        if source not in sources:
+            raise InputError(
+                f"{needed}, and the source {source} is off",
+                hint=f"Turn the source {source} on (--sources), or choose another strategy (`atomr strategies`).",
+            )
+        try:
+            find_source(source).readiness(settings)
+            missing = pages_missing(settings) if need == "pages" else ""
+        except AtomrError as error:
+            raise InputError(f"{needed}: {error.message}", hint=error.hint) from error
+        if missing:
+            raise InputError(f"{needed}: {missing}", hint="Build the index again.")
+
+
+def lacks_source(strategy: Strategy, sources: Collection[str]) -> bool:
+    """Whether a source that the strategy cannot do without is not among these."""
+    return any(_RESTS_ON[need][0] not in sources for need in strategy.needs)
+
+
+def check_facts(strategy: Strategy, options: StrategyOptions, sources: Collection[str], settings: Settings) -> None:
+    """Refuse to measure a strategy without the facts as text that it is set to search. A question is answered without.
+
+    Args:
+        sources: those that the questions may use.
+
+    Raises:
+        InputError: the graph index has no facts as text.
+        KnowledgeIndexError: it is not whole.
+    """
+    if SourceName.GRAPH in sources and options.searches_facts() and (missing := facts_missing(settings)):
+        what, _, hint = missing.partition(". ")
+        raise InputError(f"the strategy {strategy.name} searches facts as text: {what}", hint=hint)
+
+
+def check_sources(strategy: Strategy, sources: Collection[str], settings: Settings, *, web: bool) -> None:
+    """Refuse a question that no source could be asked for. One that cannot be asked, beside others, is only told.
+
+    Args:
+        sources: the local ones that the question may use.
+
+    Raises:
+        AtomrError: none of them can be asked, and web search is off; the first one's reason.
+    """
+    problems: list[AtomrError] = []
+    if web or not strategy.uses_sources:
+        return
+    for name in permitted(sources, web=False):
+        try:
+            find_source(name).readiness(settings)
+        except AtomrError as error:
+            problems.append(error)
+        else:
+            return
+    if problems:
+        raise problems[0]
+
+
+def check_only_source(strategy: Strategy, options: StrategyOptions, allowed: Collection[str]) -> None:
+    """Refuse a question whose strategy is set to ask one source that there is not, or that is off.
+
+    Args:
+        allowed: the sources that the question may ask.
+
+    Raises:
+        InputError: the source is off.
+        SettingsError: there is no such source.
+    """
+    name = options.only_source()
+    if name is None or name in allowed:
+        return
+    others = f"one of: {', '.join(('all', *allowed))}."
+    if name not in (*SOURCES, *switched_names()):
+        raise SettingsError(
+            f"strategies.{strategy.name}: there is no source named {name!r}", hint=f"Set the option to {others}"
+        )
+    label = find_source(name).label
+    raise InputError(
+        f"the strategy {strategy.name} is set to ask the source {name} only, and {label} is off",
+        hint=f"Turn it on ({'--web' if name == SourceName.WEB else '--sources'}), or set the strategy's option to "
+        f"{others}",
+    )
+
+
+def _ours(which: Callable[[Strategy], bool]) -> str:
+    return ", ".join(name for name, strategy in STRATEGIES.items() if which(strategy))

@@ -12,14 +12,13 @@ from pydantic import Field
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, worked_examples
-from atomr_local.reasoning.asking.writer import Written
+from atomr_local.reasoning.asking.writer import WrittenForm
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
-from atomr_local.strategies.shared.closing import at_root
+from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.shared.closing import Final, answer_from, at_root, following_from
 from atomr_local.strategies.shared.follow_ups import FollowUps
-from atomr_local.strategies.shared.step_answers import Final, answer_from, following_from
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _PACKAGE = "atomr_local.strategies"
@@ -54,7 +53,7 @@ class SelfAsk:
     revises = False
     takes_plans = False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         options = SelfAskOptions.of(tools.options)
         sources = tools.retriever.names if options.source == "all" else (options.source,)
         if not set(sources) <= set(tools.retriever.names):
@@ -72,8 +71,8 @@ class SelfAsk:
 class _Transcript:
     """The transcript of a model that has not learnt to ask on: it chooses in words whether to ask, and what."""
 
-    def __init__(self, asked: FollowUps, tools: Toolbox) -> None:
-        self.final: Written | None = None  # the turn that gave the final answer
+    def __init__(self, asked: FollowUps, tools: QuestionContext) -> None:
+        self.final: WrittenForm | None = None  # the turn that gave the final answer
         self._asked = asked
         self._tools = tools
 
@@ -95,7 +94,7 @@ class _Transcript:
             return ""
         return written[_FOLLOW_UP]
 
-    def _turn(self) -> tuple[str, Written]:
+    def _turn(self) -> tuple[str, WrittenForm]:
         """What the model writes next, and the label of its choice."""
         label = _NEXT if self._asked.steps else _NEEDED
         on, end = _CHOICES[label]
@@ -110,7 +109,7 @@ class _Transcript:
         return label, written
 
 
-def _concluded(tools: Toolbox, asked: FollowUps, final: Written | None) -> Result:
+def _concluded(tools: QuestionContext, asked: FollowUps, final: WrittenForm | None) -> Result:
     """The final answer: the one that the transcript ends with, or else one that is asked for outright.
 
     Where a model has learnt to ask on, an answer that follows from the steps is taken, and no model is asked.

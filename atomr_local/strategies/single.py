@@ -5,13 +5,13 @@ from __future__ import annotations
 from pydantic import Field
 
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.reading.reading import Reading
+from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.shared.closing import closed, read_whole, result_of
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
@@ -30,7 +30,7 @@ class SingleNode:
     takes_plans = False
     method: Method = "closed_book"
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         tree = fallback_tree(question)
         compact = to_compact(tree, with_root=True)
         tools.steps.begin_tree(PlanReady(tree=tree, compact=compact, origin="fallback", attempts=0))
@@ -40,7 +40,7 @@ class SingleNode:
             step.result = closed(tools, question, result_of(reading, self.method, evidence))
         return step.result
 
-    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: QuestionContext) -> tuple[Reading, list[Evidence]]:
         """The reading, and the evidence that it is based on."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class Rag(SingleNode):
     uses_sources = True
     method: Method = "direct_rag"
 
-    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: QuestionContext) -> tuple[Reading, list[Evidence]]:
         options = RagOptions.of(tools.options)
         top_k = options.top_k or tools.settings.top_k
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=top_k))
@@ -80,7 +80,7 @@ class ClosedBook(SingleNode):
     name = "closed-book"
     summary = "answer from the model's own knowledge, without looking anything up"
 
-    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: QuestionContext) -> tuple[Reading, list[Evidence]]:
         return tools.reader.from_memory(ROOT_ID, question), []
 
 
@@ -89,5 +89,5 @@ class ChainOfThought(SingleNode):
     summary = "think step by step from the model's own knowledge, then answer"
     paper = "Wei et al.: Chain-of-Thought Prompting Elicits Reasoning in Large Language Models, NeurIPS 2022"
 
-    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: QuestionContext) -> tuple[Reading, list[Evidence]]:
         return tools.reader.from_thoughts(ROOT_ID, question), []

@@ -14,7 +14,7 @@ none of these is direct. Line `0.` holds the root's question, as understood, and
 
 The parser accepts names of operators and operations in any letter case.
 
-Questions and quoted arguments use the escapes of :mod:`atomr_local.tree.escaping`. Questions also write a white space
+Questions and quoted arguments use the escapes of :mod:`atomr_local.tree.errors`. Questions also write a white space
 character at either end as `\uXXXX`, `=` as `\=` if an operator would be read after it, and `[` as `\[` if the line
 would seem to end inside a reference.
 """
@@ -24,10 +24,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from atomr_local.tree.answer_types import ANSWER, Expects, format_expects, parse_expects
-from atomr_local.tree.calls import Operator, format_call, parse_call, parse_quoted
-from atomr_local.tree.errors import TreeError, check_count, check_depth, check_size
-from atomr_local.tree.escaping import code_point, escape, quote, unescape
+from atomr_local.tree.calls import (
+    ANSWER,
+    Expects,
+    Operator,
+    format_call,
+    format_expects,
+    parse_call,
+    parse_expects,
+    parse_quoted,
+)
+from atomr_local.tree.errors import TreeError, check_count, check_depth, check_size, code_point, escape, quote, unescape
 from atomr_local.tree.nodes import ROOT_ID, Node, OperatorCall, Tree
 from atomr_local.tree.operations import Operation, OperationCall, format_operation, named_operation, parse_operation
 

@@ -1,11 +1,24 @@
-"""A plan in natural questions, without operators: sub-questions that refer to each other's answers (ProbTree)."""
+"""The hierarchical tree of RoHT (Zhang et al., ACL 2023): a plan's steps, and above each chain of them a question.
+
+Names stand in the questions that use them, operators and operations stay at the leaves, and every step that builds on
+others gets a parent above it and them, whose answer is the step's. A parent that the plan lacks is worded from its
+parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 
-from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, Tree
+from atomr_local.tree.calls import REFERENCE as CALL_REFERENCE
+from atomr_local.tree.calls import Argument, OperatorCall
+from atomr_local.tree.calls import Literal as CallLiteral
+from atomr_local.tree.calls import Operator as CallOperator
+from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, Tree, with_references
+from atomr_local.tree.operations import Operation, OperationCall
+
+# A plan in natural questions, without operators: sub-questions that refer to each other's answers (ProbTree).
 
 
 def natural(tree: Tree, keep: Collection[int] = ()) -> Tree:
@@ -79,3 +92,236 @@ def searched_name(node: Node) -> str:
         return ""
     name = node.call.arguments[0]
     return name.text.strip() if isinstance(name, Literal) and not name.references else ""
+
+
+def without_searches(tree: Tree, keep: Collection[int] = ()) -> Tree:
+    """The tree with the names of its Search steps in the steps that use them; numbers stay.
+
+    A question whose only part is a step in the same words becomes that step.
+
+    Args:
+        keep: steps that stay whatever they are.
+    """
+    used = {i for node in tree.nodes() if node is not tree.root for i in node.references}
+    operands = {i for node in tree.nodes() if node.operation is not None for i in node.operation.references}
+    names = {
+        node.id: name
+        for node in tree.nodes()
+        if node.id in used - operands - set(keep) and node is not tree.root and (name := _searched(node))
+    }
+
+    def argument(one: Argument) -> Argument:
+        if isinstance(one, CallLiteral):
+            return CallLiteral(_named(one.text, names))
+        return CallLiteral(names[one.ids[0]]) if len(one.ids) == 1 and one.ids[0] in names else one
+
+    def again(node: Node) -> Node:
+        children = tuple(again(child) for child in node.children if child.id not in names)
+        if node is tree.root:
+            return replace(node, children=children)
+        node = replace(
+            node,
+            question=_named(node.question, names),
+            instruction=_named(node.instruction, names),
+            call=node.call and OperatorCall(node.call.operator, tuple(map(argument, node.call.arguments))),
+            children=children,
+        )
+        if len(children) == 1 and children[0].id not in used | set(keep) and not children[0].children:
+            only = children[0]
+            return replace(only, id=node.id) if _alike(only.question, node.question) else node
+        return node
+
+    return Tree(again(tree.root))
+
+
+def _named(text: str, names: Mapping[int, str]) -> str:
+    return CALL_REFERENCE.sub(lambda match: names.get(int(match[1]), match[0]), text)
+
+
+def _searched(node: Node) -> str:
+    """The name that a Search looks for, with its kind in parentheses; "" for other steps."""
+    name = searched_name(node)
+    kind = node.call.arguments[1:] if name and node.call is not None else ()
+    return f"{name} ({kind[0].text})" if kind and isinstance(kind[0], CallLiteral) else name
+
+
+def _alike(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def with_parents(tree: Tree) -> Tree:
+    """The tree with a parent above each step that builds on siblings, and above these, unless it is the last one.
+
+    The last part of a question gives that question's answer, so what refers to such a step refers to the parent then.
+    A sibling that several others refer to stays beside them. New parents have new numbers.
+    """
+    numbers = count(max(node.id for node in tree.nodes()) + 1)
+
+    def again(node: Node) -> Node:
+        children = [again(child) for child in node.children]
+        return replace(node, children=tuple(grouped(children)))
+
+    def grouped(children: list[Node]) -> list[Node]:
+        users: dict[int, set[int]] = {}
+        for child in children:
+            for i in outer_references(child):
+                users.setdefault(i, set()).add(child.id)
+        made: list[Node] = []
+        stands: dict[int, int] = {}  # the parent that gives a step's answer
+        for place, given in enumerate(children):
+            child = _renamed(given, stands)
+            wanted = [stands.get(i, i) for i in outer_references(given)]
+            parts = [one for one in made if one.id in wanted]
+            shared = any(len(users.get(i, ())) > 1 for i in outer_references(given))
+            if place == len(children) - 1 or not parts or shared:
+                made.append(child)
+                continue
+            question = _worded(child, {one.id: one for part in parts for one in _with_below(part)})
+            parent = Node(next(numbers), question, children=(*parts, child))
+            stands[child.id] = parent.id
+            made = [*(one for one in made if one not in parts), parent]
+        return made
+
+    return Tree(again(tree.root))
+
+
+def flattened(tree: Tree) -> Tree:
+    """The tree's leaves in order, right below the root; what refers to a question refers to its last leaf."""
+    if not tree.root.children:
+        return tree
+    last: dict[int, int] = {}
+    leaves: list[Node] = []
+    for node in tree.bottom_up():
+        if node is tree.root:
+            continue
+        if node.children:
+            end = node.children[-1].id
+            last[node.id] = last.get(end, end)
+        else:
+            leaves.append(_renamed(node, last))
+    return Tree(replace(tree.root, children=tuple(leaves)))
+
+
+def outer_references(node: Node) -> tuple[int, ...]:
+    """What the node and the steps below it refer to, outside of them, each once."""
+    inside = {one.id for one in _with_below(node)}
+    found = (i for one in _with_below(node) for i in one.references if i not in inside)
+    return tuple(dict.fromkeys(found))
+
+
+def ends_in_last(tree: Tree, node: Node) -> bool:
+    """Whether the last child rests on all others, so that its answer is the node's."""
+    resting: set[int] = set()
+    open_ids = [node.children[-1].id]
+    while open_ids:
+        current = open_ids.pop()
+        if current in resting:
+            continue
+        resting.add(current)
+        below = tree.node(current)
+        open_ids.extend(below.references)
+        open_ids.extend(child.id for child in below.children)
+    return {child.id for child in node.children} <= resting
+
+
+def program(tree: Tree, node: Node) -> list[Node]:
+    """The steps that answer the node by operators alone, in order; empty if it cannot be answered so."""
+    steps: list[Node] = []
+    for one in _bottom_up(node):
+        if one.children:
+            if not ends_in_last(tree, one):
+                return []
+        elif one.call is None and one.operation is None:
+            return []
+        else:
+            steps.append(one)
+    return steps if steps and steps[-1] is _end(node) else []
+
+
+def skeleton(tree: Tree, node: Node) -> str:
+    """The operators that answer the node in order, without arguments: "Search-Relate-Relate"; "" without a program.
+
+    A name, or the answer of a step elsewhere, is searched for first.
+    """
+    steps = program(tree, node)
+    inside = {one.id for one in _with_below(node)}
+    return "-".join(word for one in steps for word in _operators(one, inside))
+
+
+def _operators(node: Node, inside: Collection[int]) -> Iterator[str]:
+    if node.operation is not None:
+        yield _called(node.operation)
+    elif node.call is not None:
+        head = node.call.arguments[0]
+        if node.call.operator is not CallOperator.SEARCH and not set(head.references) & set(inside):
+            yield CallOperator.SEARCH.value
+        yield node.call.operator.value
+
+
+def _called(operation: OperationCall) -> str:
+    """The operation as RoHT calls it; what it lacks keeps our name."""
+    if operation.operation is Operation.COMPARE and len(operation.operands) == 2:
+        return "SelectBetween"
+    return _NAMES.get(operation.operation, operation.operation.value)
+
+
+_NAMES = {
+    Operation.COMPARE: "SelectAmong",
+    Operation.TOP: "SelectAmong",
+    Operation.IS: "Verify",
+    Operation.INTERSECT: "Intersection",
+}
+
+
+def _with_below(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _with_below(child)
+
+
+def _bottom_up(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield from _bottom_up(child)
+    yield node
+
+
+def _end(node: Node) -> Node:
+    return _end(node.children[-1]) if node.children else node
+
+
+def _renamed(node: Node, numbers: Mapping[int, int]) -> Node:
+    """The node, and what is below it, with references changed."""
+    if not numbers:
+        return node
+
+    return replace(with_references(node, numbers), children=tuple(_renamed(child, numbers) for child in node.children))
+
+
+def _worded(node: Node, parts: Mapping[int, Node]) -> str:
+    """The node's question with a description of each part in place of its answer."""
+    return _filled(node.question, parts)
+
+
+def _filled(text: str, parts: Mapping[int, Node]) -> str:
+    return CALL_REFERENCE.sub(lambda match: _described(int(match[1]), parts) or match[0], text)
+
+
+def _described(node_id: int, parts: Mapping[int, Node]) -> str:
+    """What the step asks for as a noun: "the director of Emma Road"; "" for a step elsewhere."""
+    if node_id not in parts:
+        return ""
+    node = _end(parts[node_id])
+    known = {i: one for i, one in parts.items() if i != node_id}
+    call = node.call
+    if call is not None and call.operator is CallOperator.SEARCH:
+        return _filled(_text(call.arguments[0]), known)
+    if call is not None and call.operator is CallOperator.RELATE and len(call.arguments) == 2:
+        head, relation = (_filled(_text(one), known) for one in call.arguments)
+        return f"the {relation.removeprefix('the ')} of {head}"
+    return f"({_filled(node.question, known).rstrip(' ?')})"
+
+
+def _text(argument: Argument) -> str:
+    if isinstance(argument, CallLiteral):
+        return argument.text
+    return " and ".join(f"[{i}]" for i in argument.ids)

@@ -5,13 +5,12 @@ AtomR (KDD 2025), section 3.2. The types here are immutable and know nothing of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from atomr_local.tree.answer_types import Expects
-from atomr_local.tree.calls import REFERENCE, Argument, Literal, Operator, OperatorCall, References
+from atomr_local.tree.calls import REFERENCE, Argument, Expects, Literal, Operator, OperatorCall, References
 from atomr_local.tree.operations import OperationCall
 
 __all__ = [
@@ -151,3 +150,38 @@ class Tree:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+# Gives nodes other numbers, and changes the references to them.
+
+
+def with_references(node: Node, numbers: Mapping[int, int]) -> Node:
+    """The node with references changed, those of its children not. What `numbers` does not name stays."""
+
+    def text(written: str) -> str:
+        return REFERENCE.sub(lambda match: f"[{numbers.get(int(match[1]), int(match[1]))}]", written)
+
+    def argument(one: Argument) -> Argument:
+        if isinstance(one, Literal):
+            return Literal(text(one.text))
+        return References(tuple(numbers.get(i, i) for i in one.ids))
+
+    return replace(
+        node,
+        question=text(node.question),
+        instruction=text(node.instruction),
+        call=node.call and OperatorCall(node.call.operator, tuple(map(argument, node.call.arguments))),
+        operation=node.operation and node.operation.with_operands(argument),
+    )
+
+
+def renumbered(tree: Tree) -> Tree:
+    """The tree with its nodes numbered breadth first and all references adapted; the root's question stays as it is."""
+    numbers = {node.id: number for number, node in enumerate(tree.nodes())}
+
+    def again(node: Node) -> Node:
+        changed = with_references(node, numbers)
+        question = node.question if node is tree.root else changed.question
+        return replace(changed, id=numbers[node.id], question=question, children=tuple(map(again, node.children)))
+
+    return Tree(again(tree.root))

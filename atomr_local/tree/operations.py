@@ -25,8 +25,7 @@ from atomr_local.tree.calls import (
     format_references,
     split_call,
 )
-from atomr_local.tree.errors import TreeError
-from atomr_local.tree.escaping import quote, shown
+from atomr_local.tree.errors import TreeError, quote, shown
 
 LONGEST_UNIT = 40
 LARGEST_TOP = 100

@@ -30,8 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from atomr_local.tree.calls import format_call, format_references, looks_like_call, parse_call
-from atomr_local.tree.errors import MAX_ID, TreeError, check_count, check_depth, check_size
-from atomr_local.tree.escaping import shown
+from atomr_local.tree.errors import MAX_ID, TreeError, check_count, check_depth, check_size, shown
 from atomr_local.tree.nodes import REFERENCE, ROOT_ID, Argument, Literal, Node, OperatorCall, References, Tree
 
 _END = "[END]"

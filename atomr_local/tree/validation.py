@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from atomr_local.tree.answer_types import NO_QUESTION
+from atomr_local.tree.calls import NO_QUESTION
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Literal, Node, NodeKind, Operator, OperatorCall, Tree
 from atomr_local.tree.operations import REFUSED_OPERANDS, OperationCall, call_problems

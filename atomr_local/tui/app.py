@@ -5,42 +5,254 @@ The assistant works on worker threads that only post messages; the handlers here
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
+from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from atomr_local.errors import AtomrError
-from atomr_local.sources.registry import SOURCES, SourceType
-from atomr_local.tui.background import in_background
-from atomr_local.tui.colours import ReadableColours
+from atomr_local.indexing.store import KINDS
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.registry import SOURCES, SourceType, all_sources
+from atomr_local.tui.background import in_background, internal_error
+from atomr_local.tui.colours import ReadableColours, choose, register
 from atomr_local.tui.idle_embedding import ALL, LOOK_EVERY, IdleEmbedding, lacking_vectors
-from atomr_local.tui.index_changes import IndexChanges
-from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.key_names import current_keys
-from atomr_local.tui.private_indexes import PrivateIndexes
-from atomr_local.tui.screens.ask.keys import BUSY, GROUPS
-from atomr_local.tui.screens.ask.screen import AskScreen
-from atomr_local.tui.startup import Startup
-from atomr_local.tui.themes import choose, register
+from atomr_local.tui.keys import current_keys
+from atomr_local.tui.screens.ask.screen import BUSY, GROUPS, AskScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from textual.filter import LineFilter
     from textual.screen import Screen
 
     from atomr_local.assistant import Assistant
+    from atomr_local.indexing.store import IndexKind
+    from atomr_local.settings.schema import Settings
     from atomr_local.tui.screens.library.screen import LibraryScreen
     from atomr_local.tui.widgets.welcome import FirstRunChoices
+
+
+# How the program comes up: the assistant is opened and loaded behind the first frame.
+
+_NOTICE = 20.0  # seconds that a notice about the settings stays
+_MOST_SHOWN = 3  # wrong entries told in one notice
+
+
+class Startup:
+    """Opens what the app needs, loads it, and tells what cannot be opened or does nothing."""
+
+    def __init__(self, app: AtomrApp, given: Assistant | Callable[[], Assistant]) -> None:
+        self._app, self._given = app, given
+
+    def open(self) -> None:
+        """Open the assistant on a thread, where it is not there already."""
+        if callable(self._given):
+            in_background(self._app, self._given, self._opened, failed=self._not_ready, group="open")
+        else:
+            self._opened(self._given)
+
+    def _opened(self, assistant: Assistant) -> None:
+        app, ui = self._app, assistant.settings.ui
+        app.use_assistant(assistant)
+        app.call_after_refresh(self.load)
+        in_background(app, all_sources, app.use_sources, group="sources")
+        if ui.keys:
+            from atomr_local.tui.keys import wrong_keys
+
+            in_background(app, partial(wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
+        if not ui.first_run_done:
+            in_background(app, partial(_is_first_run, assistant.settings), self._offer_first_run, group="look")
+
+    def load(self, *, again: bool = False) -> None:
+        """Load the model and the indexes; `again`: others than before."""
+        app = self._app
+        if again:
+            app.ask_screen.show_loading("loading")
+
+        def show(stage: str) -> None:
+            app.call_later(app.ask_screen.show_loading, stage)
+
+        def work() -> None:
+            if again:  # what the change of the settings let go is collected
+                gc.unfreeze()
+                gc.collect()
+            app.assistant.preload(show)
+            gc.freeze()  # looking through all that is there by now would hold up a frame for a tenth of a second
+
+        def loaded(_: None) -> None:
+            app.ask_screen.show_loading("")
+            # What fails there is told when a question is asked.
+            made = app.assistant.example_questions
+            in_background(app, made, app.ask_screen.welcome.offer, failed=lambda _: None, group="made")
+
+        in_background(app, work, loaded, failed=self._not_ready, group="load")
+
+    def _not_ready(self, error: AtomrError) -> None:
+        self._app.ask_screen.show_loading("not ready")
+        self._app.show_error(error)
+
+    def _warn_of_wrong_keys(self, problems: Sequence[str]) -> None:
+        from atomr_local.sanitize import sanitize_line
+
+        if not problems:
+            return
+        lines = [sanitize_line(problem) for problem in problems[:_MOST_SHOWN]]
+        if len(problems) > _MOST_SHOWN:
+            lines.append(f"… and {len(problems) - _MOST_SHOWN} more")
+        lines.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
+        self._app.notify("\n".join(lines), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
+
+    def _offer_first_run(self, first_run: bool) -> None:
+        if first_run:
+            self._app.offer_first_run()
+
+
+def _is_first_run(settings: Settings) -> bool:
+    with suppress(AtomrError, OSError):
+        return only_the_starter(settings)
+    return False
+
+
+def only_the_starter(settings: Settings) -> bool:
+    """Whether no model and no index of the user's own is available or chosen. It reads the disk."""
+    from atomr_local import paths
+    from atomr_local.indexing.store import STARTER, list_indexes
+
+    chosen = (settings.model, settings.text_index or STARTER, settings.graph_index or STARTER)
+    if set(chosen) != {STARTER} or settings.endpoint.url:
+        return False
+    if any(paths.models_dir().glob("*.gguf")):  # reading them would hold up the first frames
+        return False
+    return all(entry.name == STARTER for entry in list_indexes())
+
+
+# Indexes that are removed and built while the program runs: their source goes off, and on again.
+
+
+class IndexChanges:
+    """Follows the jobs that change indexes."""
+
+    def __init__(self, app: AtomrApp, load: Callable[[], object]) -> None:
+        """Follow them; `load` loads what has changed."""
+        self._app, self._load = app, load
+        self._off: set[str] = set()  # sources that went off with their index
+
+    def job_ended(self, job: Job) -> None:
+        """Look whether the index in use is still there, once such a job is done."""
+        if job.state is not JobState.DONE or "--unfinished" in job.arguments:
+            return
+        match job.arguments:
+            case ("indexes", "remove", "text" | "graph" as kind, *_) | (
+                "text" | "graph" as kind,
+                "build" | "sync",
+                *_,
+            ):
+                self._look(kind)
+            case ("indexes", "import", *_):
+                for one in KINDS:
+                    self._look(one)
+
+    def _look(self, kind: IndexKind) -> None:
+        settings = self._app.assistant.settings
+        chosen = settings.text_index if kind == "text" else settings.graph_index
+        in_background(self._app, partial(_problem, kind, chosen), partial(self._looked, kind), group="indexes")
+
+    def _looked(self, kind: IndexKind, problem: str) -> None:
+        app, label = self._app, SOURCES[kind].label
+        sources = app.assistant.settings.sources
+        if problem:
+            left = tuple(name for name in sources if name != kind)
+            if kind not in sources or not (left or app.assistant.web_enabled):
+                return
+            told = f"{label} is off: {problem}. It comes back when the index is built again."
+            self._change(left, told)
+            self._off.add(kind)
+        elif kind in self._off:
+            self._off.discard(kind)
+            if kind not in sources:
+                order = dict.fromkeys((*SOURCES, *sources))  # those of other packages too
+                self._change(tuple(name for name in order if name == kind or name in sources), f"{label} is on again.")
+        elif kind in sources and not app.ask_screen.state.running:
+            self._load()  # another index of the kind may be the one in use now
+
+    def _change(self, sources: tuple[str, ...], told: str) -> None:
+        """Not remembered: the setting is what the user chose."""
+        app = self._app
+        try:
+            app.assistant.reconfigure(sources=sources)
+        except AtomrError:  # a question runs; the next one leaves the source out, and says so
+            app.ask_screen.show_notice(told)
+            return
+        app.ask_screen.show_switches()
+        app.ask_screen.show_notice(told)
+        self._load()
+
+
+def _problem(kind: IndexKind, chosen: str) -> str:
+    """Why the index that is chosen cannot be used; empty if it can. It reads the disk."""
+    from atomr_local.indexing.store import resolve
+
+    try:
+        resolve(kind, chosen)
+    except AtomrError as error:
+        return error.message
+    return ""
+
+
+# Private indexes while the terminal UI runs: marked by a key, or by the commands that it starts in the background.
+
+_LOOK_AGAIN = 1.0  # seconds, while a question runs
+
+
+class PrivateIndexes:
+    """Changes the mark in the settings file, and lets the assistant know. To be used on the UI's thread."""
+
+    def __init__(self, app: AtomrApp) -> None:
+        """Make it for `app`."""
+        self._app = app
+
+    def toggle(self, name: str) -> None:
+        """Make the index private, or no longer."""
+        from atomr_local.indexing.store import index_names
+        from atomr_local.settings.schema import load_settings
+        from atomr_local.sources.privacy import mark_private
+
+        try:
+            private = name not in index_names(load_settings().privacy.indexes)
+            mark_private([name], private=private)
+        except AtomrError as error:
+            self._app.show_error(error)
+            return
+        self._app.ask_screen.show_notice(f"{name} is {'private' if private else 'private no longer'}.")
+        self.follow()
+
+    def follow(self) -> None:
+        """Take the marks of the settings file into use; a question that runs keeps those that it began with."""
+        from atomr_local.settings.schema import load_settings
+
+        assistant = self._app.assistant
+        try:
+            names = load_settings().privacy.indexes
+        except AtomrError:  # told where the file is read for something else
+            return
+        if names == assistant.settings.privacy.indexes:
+            return
+        try:
+            assistant.reconfigure(privacy={"indexes": names})
+        except AtomrError:  # a question runs
+            self._app.set_timer(_LOOK_AGAIN, self.follow)
 
 
 _WAITS = ": it uses the network, and is asked while web search is on"
@@ -340,13 +552,12 @@ class AtomrApp(App[None]):
         self.ask_screen.windows.open_console()
 
     def action_jump(self) -> None:
-        from atomr_local.tui.screens.jump import JumpScreen
+        from atomr_local.tui.screens.help import JumpScreen
 
         self.push_screen(JumpScreen(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The command palette: everything that a key does now, then what every Textual program has."""
-        from atomr_local.tui.commands import commands
 
         yield from commands(self, screen, self._sources, super().get_system_commands(screen))
 
@@ -370,7 +581,7 @@ class AtomrApp(App[None]):
         if not others:
             self._leave()
             return
-        from atomr_local.tui.screens.confirm import confirm
+        from atomr_local.tui.screens.dialogs import confirm
 
         titles = "\n".join(job.title for job in others)
         text = f"{titles}\n\nStopped builds and downloads resume when you start them again."
@@ -393,7 +604,7 @@ class AtomrApp(App[None]):
     # What fails
 
     def show_error(self, error: AtomrError) -> None:
-        from atomr_local.tui.screens.error import ErrorScreen
+        from atomr_local.tui.screens.dialogs import ErrorScreen
 
         self.push_screen(ErrorScreen(error))
 
@@ -424,3 +635,43 @@ def run() -> None:
             assistant.close()
     if app.fatal_error is not None:
         raise app.fatal_error
+
+
+# What the command palette offers.
+
+
+def commands(
+    app: AtomrApp, screen: Screen[Any], sources: Mapping[str, SourceType], textual: Iterable[SystemCommand]
+) -> Iterable[SystemCommand]:
+    """Everything that a key does now, then what every Textual program has; each title once."""
+    told = set[str]()
+    others = (command for command in textual if command.title not in {"Quit", "Keys"})  # ours say more
+    for command in chain(_of_keys(app, screen), _of_sources(app, screen, sources), others):
+        if command.title not in told:
+            told.add(command.title)
+            yield command
+
+
+def _of_keys(app: AtomrApp, screen: Screen[Any]) -> Iterable[SystemCommand]:
+    for binding in app.BINDINGS:
+        if isinstance(binding, Binding) and not binding.system and app.possible(parse(binding.action)[1], screen):
+            yield _command(app, binding, app)
+    if screen is app.ask_screen:
+        for binding in chain.from_iterable(GROUPS.values()):
+            _, action, parameters = parse(binding.action)
+            if screen.check_action(action, parameters):
+                yield _command(app, binding, screen)
+
+
+def _of_sources(app: AtomrApp, screen: Screen[Any], sources: Mapping[str, SourceType]) -> Iterable[SystemCommand]:
+    """The sources of other packages, which have no key."""
+    if screen is app.ask_screen:
+        for name, source in sources.items():
+            if name not in SOURCES:
+                title = sanitize_line(f"Turn {source.label} on or off")
+                yield SystemCommand(title, "A source", partial(app.action_toggle_source, name))
+
+
+def _command(app: AtomrApp, binding: Binding, owner: App[Any] | Screen[Any]) -> SystemCommand:
+    key = f"Key {app.get_key_display(binding)}"
+    return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
 from textual.dom import DOMNode
 
+from atomr_local import paths
 from atomr_local.errors import AtomrError
-from atomr_local.tui.internal_errors import internal_error
+from atomr_local.sanitize import sanitize_line
+
+# Internal errors, shown like any other error.
+
+
+def internal_error(error: BaseException, kept: str = "What was asked is kept in the history.") -> AtomrError:
+    """A fault of this program as an error that can be read, with its traceback in a file.
+
+    Args:
+        kept: what the user need not fear for, in a sentence.
+    """
+    text = f"{kept} Please report it.".strip()
+    try:
+        file = paths.data_dir() / "fault.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
+        text = f"The details are in {file}. {text}"
+    except (OSError, AtomrError):
+        pass
+    message = sanitize_line(f"{type(error).__name__}: {error}")
+    return AtomrError(message, title="Internal error", hint=text)
+
 
 _Result = TypeVar("_Result")
 
@@ -30,7 +53,7 @@ def in_background(
     """
 
     def show(error: AtomrError) -> None:
-        from atomr_local.tui.screens.error import ErrorScreen
+        from atomr_local.tui.screens.dialogs import ErrorScreen
 
         node.app.push_screen(ErrorScreen(error))
 

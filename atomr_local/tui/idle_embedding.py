@@ -99,7 +99,7 @@ class IdleEmbedding:
 def lacking_vectors(names: Sequence[str]) -> str:
     """The first text index among these that lacks vectors; "" if there is none. It reads the disk."""
     from atomr_local.indexing.store import list_indexes
-    from atomr_local.indexing.text_index.vector_state import vector_state
+    from atomr_local.indexing.text_index.vectors import vector_state
 
     for entry in list_indexes():
         if entry.kind != "text" or entry.manifest is None or not (entry.name in names or ALL in names):

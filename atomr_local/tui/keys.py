@@ -14,7 +14,21 @@ from textual.keys import Keys
 
 from atomr_local import tui
 from atomr_local.errors import InputError
-from atomr_local.tui.key_names import FORMER_IDS
+
+# Ids of keys (`ui.keys`) that had another name once. Settings with the earlier id keep their effect.
+
+FORMER_IDS = {
+    "focus.slash": "focus.question",  # "/" searches everywhere now
+    **{f"{name}.{way}": f"dialog.{way}" for name in ("confirm", "unsaved", "busy") for way in ("previous", "next")},
+}
+
+
+def current_keys(table: Mapping[str, str]) -> dict[str, str]:
+    """The table with present ids; an entry under the present id wins over one under the earlier."""
+    return {FORMER_IDS.get(name, name): keys for name, keys in table.items() if name in FORMER_IDS} | {
+        name: keys for name, keys in table.items() if name not in FORMER_IDS
+    }
+
 
 _LONG = 40  # characters of an id or a key that are told; the longest of ours has fewer
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}

@@ -23,7 +23,7 @@ from atomr_local import (
     NodeFinished,
     Trace,
 )
-from atomr_local.mcp_server.results import Answered, Entities, Found, PageText, Passage, Related, Rows
+from atomr_local.mcp_server import Answered, Entities, Found, PageText, Passage, Related, Rows
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.privacy import private_indexes
 from atomr_local.strategies.names import known_names

@@ -34,12 +34,18 @@ from question_sets import SET_HELP, QuestionSet, prepared, question_set, questio
 from without_rule import RULES
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.comparison import Pair, paired_figures, pairs_of
 from atomr_local.evaluation.datasets import Prediction, load_questions
-from atomr_local.evaluation.declining import confidence_figures, declining_figures
-from atomr_local.evaluation.report import metric_values, scored
-from atomr_local.evaluation.run_directory import RunDirectory
+from atomr_local.evaluation.metrics import mean_interval
+from atomr_local.evaluation.report import (
+    Pair,
+    confidence_figures,
+    declining_figures,
+    metric_values,
+    paired_figures,
+    pairs_of,
+    scored,
+)
+from atomr_local.evaluation.runs import RunDirectory
 from atomr_local.settings.schema import Settings
 
 ALL_ON = "all"

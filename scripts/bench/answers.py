@@ -30,12 +30,19 @@ from typing import Any
 from programs import publish, run_program
 from question_sets import SET_HELP, QuestionSet, prepared, question_sets, run_set
 
-from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.comparison import Pair, paired_figures, pairs_of
 from atomr_local.evaluation.datasets import Prediction, summarize
-from atomr_local.evaluation.declining import confidence_figures, declining_figures, is_right
-from atomr_local.evaluation.report import metric_values, scored
-from atomr_local.evaluation.run_directory import RunDirectory
+from atomr_local.evaluation.metrics import mean_interval
+from atomr_local.evaluation.report import (
+    Pair,
+    confidence_figures,
+    declining_figures,
+    is_right,
+    metric_values,
+    paired_figures,
+    pairs_of,
+    scored,
+)
+from atomr_local.evaluation.runs import RunDirectory
 
 ALL, TEXT_ALONE = "all", "all on text alone"
 # Kinds of questions whose answer is computed, or chosen from several.

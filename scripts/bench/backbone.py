@@ -22,8 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.system.threads import SPIN_COUNT, available_cores
 
@@ -146,7 +145,7 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
     Processor time on one thread, which other processes do not disturb.
     """
-    from atomr_local.backbone.llama import sampling
+    from atomr_local.backbone.llama import scheduler as sampling
 
     text = r'root ::= "{\"place\": \"" [A-Za-z0-9 ]{1,60} "\"}"'
     lazy_draw = sampling.Sampler._draw
@@ -182,7 +181,7 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 def overhead(arguments: argparse.Namespace) -> list[Row]:
     """The same greedy answer from the library's own high-level class."""
     from atomr_local.backbone.llama.engine import BATCH_TOKENS
-    from atomr_local.backbone.llama.library import library as load_library
+    from atomr_local.backbone.llama.engine import library as load_library
     from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS
 
     question = prompt("Which room is item 3 in?")
@@ -233,8 +232,7 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
     from atomr_local.backbone.llama import LlamaBackbone
     from atomr_local.backbone.templates import Style
-    from atomr_local.catalog.find import find_adapter
-    from atomr_local.catalog.record import adapter_card
+    from atomr_local.catalog.find import adapter_card, find_adapter
     from atomr_local.planning.examples import ExampleLibrary
     from atomr_local.planning.planner import Planner
     from atomr_local.tree.validation import Limits

@@ -34,13 +34,12 @@ from programs import publish, run_program
 
 from atomr_local import paths
 from atomr_local.assistant import Assistant
-from atomr_local.backbone.llama.cpu_variants import variants
+from atomr_local.backbone.llama.engine import variants
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question, load_questions
-from atomr_local.evaluation.run_directory import describe_run
-from atomr_local.evaluation.runner import run
+from atomr_local.evaluation.runs import describe_run, run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
-from atomr_local.language.answer_key import answer_key
+from atomr_local.language.names import answer_key
 from atomr_local.sanitize import sanitize_line
 
 INDEX = "builds"
@@ -96,8 +95,7 @@ def usable(wanted: Sequence[str]) -> list[str]:
     Raises:
         InputError: fewer than two: there is nothing to compare.
     """
-    from atomr_local.backbone.llama.cpu_variants import library_directory
-    from atomr_local.backbone.llama.library import library
+    from atomr_local.backbone.llama.engine import library, library_directory
 
     known = [variant.name for variant in variants(library_directory(library())) if variant.score > 0]
     chosen = [name for name in wanted if name in known]

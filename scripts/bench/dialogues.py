@@ -31,13 +31,11 @@ from rewriting import NOTHING, OURS, held_out
 
 from atomr_local import Assistant
 from atomr_local.errors import InputError
-from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Prediction, Question
-from atomr_local.evaluation.declining import is_right
-from atomr_local.evaluation.records import DatasetRecord
-from atomr_local.evaluation.run_directory import RunDirectory, describe_run
-from atomr_local.evaluation.runner import run
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.evaluation.datasets import DatasetRecord, Prediction, Question
+from atomr_local.evaluation.metrics import mean_interval
+from atomr_local.evaluation.report import is_right
+from atomr_local.evaluation.runs import RunDirectory, describe_run, run
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
@@ -117,7 +115,7 @@ class Talking:
         self._reference = reference
 
     def ask(self, question: str, *, plan: Tree | None = None, plan_origin: PlanOrigin = "user") -> Iterator[Event]:
-        """See :class:`atomr_local.evaluation.runner.Asker`."""
+        """See :class:`atomr_local.evaluation.runs.Asker`."""
         turn = next(self._turns)
         earlier = Conversation.of(self._traces[name] for name in turn.before if name in self._traces)
         conversation = earlier if earlier.turns else None

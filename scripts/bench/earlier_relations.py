@@ -9,8 +9,14 @@ from dataclasses import replace
 
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import property_table
-from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
-from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
+from atomr_local.sources.graph.properties.matching import (
+    SURE,
+    UNDERSTOOD,
+    PropertyMatch,
+    PropertyMatcher,
+    PropertyPath,
+    QuestionMatch,
+)
 from atomr_local.sources.graph.properties.selection import clear_match
 
 _BEHIND_BEST = 0.22

@@ -39,7 +39,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from serve_load import Clockwork
 
-from atomr_local.mcp_server.results import progress_text
+from atomr_local.mcp_server import progress_text
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
@@ -87,12 +87,12 @@ def serve(entrance: str, seconds: float | None) -> None:
     with assistant_of(seconds) as assistant:
         assistant.preload()
         if entrance == "mcp":
-            from atomr_local.mcp_server.server import make_server
+            from atomr_local.mcp_server import make_server
 
             asyncio.run(make_server(assistant).run_stdio_async())
             return
+        from atomr_local.http_server.app import listening_socket, run
         from atomr_local.http_server.options import ServeOptions
-        from atomr_local.http_server.running import listening_socket, run
 
         listener = listening_socket("127.0.0.1", 0)
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ from graph_query import folded, misspelt
 from linking_data import ENTITY, Way, items, parted, properties, triples
 from namesakes import places
 
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import Embedder, SentenceEmbedder
 from atomr_local.indexing.graph_index.index import build_graph_index

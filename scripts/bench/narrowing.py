@@ -15,11 +15,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from atomr_local.language.answer_type import SURE, expected_type
-from atomr_local.language.capitalised import capitalised
-from atomr_local.language.countries import countries_in
 from atomr_local.language.literals import dates_in
-from atomr_local.language.names import name_key
+from atomr_local.language.names import capitalised, countries_in, name_key
+from atomr_local.language.question_kind import SURE, expected_type
 from atomr_local.language.words import number_words
 
 FORMS: dict[str, Callable[[str], str]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from atomr_local.errors import AtomrError
-from atomr_local.evaluation.run_directory import write_file
+from atomr_local.evaluation.runs import write_file
 
 
 def publish(text: str, path: Path) -> None:

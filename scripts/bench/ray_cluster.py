@@ -43,7 +43,7 @@ from typing import Any, Literal
 
 from ray_nodes import RayNode, RayNodes, ray_nodes
 
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.build import TextBuildProgress

@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.evaluation.declining import auroc
 from atomr_local.evaluation.metrics import score_answer
-from atomr_local.parts import Parts
+from atomr_local.evaluation.report import auroc
+from atomr_local.reasoning import confidence as names
 from atomr_local.reasoning.asking.asking import Asking
-from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.confidence.calibration import FEATURES
+from atomr_local.reasoning.confidence import FEATURES
+from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 
@@ -57,7 +57,7 @@ def chosen(path: Path, titles: Sequence[str], limit: int, seed: int) -> list[dic
 class Bench:
     """A reader on a loaded model, and what its calls took."""
 
-    def __init__(self, parts: Parts, task: str, words: int) -> None:
+    def __init__(self, parts: Session, task: str, words: int) -> None:
         self.calls: list[ModelCalled] = []
         self._recorder = Recorder("reading", "bench", {}, self._see)
         self._settings = load_settings(limits={"evidence_tokens": 3000, "passage_words": words})
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, help="write what was read here, a question a line")
     given = parser.parse_args()
     named = {key: value for key, value in (("adapter", given.adapter), ("model", given.model)) if value}
-    parts = Parts(load_settings(**named))
+    parts = Session(load_settings(**named))
     parts.load((), lambda _: None)
     try:
         bench = Bench(parts, given.task, given.words)

@@ -37,16 +37,12 @@ from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_
 from atomr_local import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Prediction, Question, question_of
-from atomr_local.evaluation.declining import is_right
-from atomr_local.evaluation.metrics import score_answer
-from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.evaluation.run_directory import RunDirectory, describe_run
-from atomr_local.evaluation.runner import run
-from atomr_local.language.answer_key import answer_key
-from atomr_local.language.names import base_key
-from atomr_local.reasoning.reading.citation_verification import holds
+from atomr_local.evaluation.datasets import DatasetRecord, Prediction, Question, question_of, read_records
+from atomr_local.evaluation.metrics import mean_interval, score_answer
+from atomr_local.evaluation.report import is_right
+from atomr_local.evaluation.runs import RunDirectory, describe_run, run
+from atomr_local.language.names import answer_key, base_key
+from atomr_local.reasoning.reading.checks import holds
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
@@ -124,7 +120,7 @@ class Removing:
         sources.update({name: Without(source) for name, source in sources.items()})
 
     def ask(self, question: str, *, plan: Tree | None = None, plan_origin: PlanOrigin = "user") -> Iterator[Event]:
-        """See :class:`atomr_local.evaluation.runner.Asker`."""
+        """See :class:`atomr_local.evaluation.runs.Asker`."""
         gold = self._gold[question]
         filters = [source for source in self._assistant.parts.sources.values() if isinstance(source, Without)]
         for source in filters:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest

@@ -19,7 +19,7 @@ all; "as typed" is what doing nothing would come to:
   except in the first word;
 - other names: rewritings with a name or number that neither the reference nor the question as typed has;
 - right: every name kept, no other one, and a token F1 of at least 0.6;
-- refused: the model wrote names that nobody had said, or nothing, so that the question was taken as it was typed.
+- refused: neither the model's version counted nor could grammar do without it. Asked, the program would ask back.
 
     scripts/bench/rewriting.py --out runs/rewriting --limit 100
 """
@@ -41,23 +41,20 @@ from question_sets import changed_by
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter, find_model
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Prediction
-from atomr_local.evaluation.declining import RIGHT_F1
-from atomr_local.evaluation.metrics import Score, score_answer
-from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.evaluation.run_directory import RunDirectory, write_file, writing
-from atomr_local.input_files import open_regular
-from atomr_local.parts import Parts
+from atomr_local.evaluation.datasets import DatasetRecord, Prediction, read_records
+from atomr_local.evaluation.metrics import Score, mean_interval, score_answer
+from atomr_local.evaluation.report import RIGHT_F1
+from atomr_local.evaluation.runs import RunDirectory, write_file, writing
+from atomr_local.files import open_regular
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
+from atomr_local.session import Session
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.strategies.protocol import Toolbox
-from atomr_local.strategies.understanding import understand
+from atomr_local.strategies.protocol import QuestionContext, understand
 from atomr_local.tree.validation import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +167,7 @@ SETS: dict[str, Callable[[Path], list[FollowUp]]] = {"ours": ours, "canard": can
 class Rewriter:
     """The program's step from a follow-up question to one that stands alone."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Session) -> None:
         """`parts`: with a model that is loaded."""
         assert parts.backbone is not None
         limits = parts.settings.limits
@@ -195,12 +192,12 @@ class Rewriter:
                 written.append(event.completion.text)
 
         recorder = Recorder(asked.typed, "rewriting", {}, see)
-        tools = Toolbox(
+        tools = QuestionContext(
             self._backbone, {}, self._planner, recorder, Cancellation(), self._parts.settings,
             style=self._parts.style, conversation=Conversation("turn1", asked.turns),
         )  # fmt: skip
         started = time.perf_counter()
-        understood = understand(asked.typed, tools, given=None, rewrites=self._parts.rewrites)
+        understood = understand(asked.typed, tools, given=None, rewrites=self._parts.rewrites, asks_back=False)
         seconds = time.perf_counter() - started
         line = {
             "id": asked.id, "question": asked.typed, "predicted": understood, "gold": [asked.reference],
@@ -333,7 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.limit is not None and given.limit < 1:
         parser.error("--limit is at least 1")
-    parts: Parts | None = None
+    parts: Session | None = None
     loaded: list[Rewriter] = []
     try:
         settings = load_settings(**changed_by(given.options))
@@ -341,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.only == list(SETS) and not files["canard"].exists():
             print(f"{files['canard']} is not there: our own dialogues alone", file=sys.stderr)
             files.pop("canard")
-        parts = Parts(settings)
+        parts = Session(settings)
 
         def rewriter() -> Rewriter:
             if not loaded:

@@ -41,13 +41,11 @@ PLAN = (
 
 def measure(variant: str, storage: Any, prompts: int, out: Path) -> None:
     """Write the logits of every place, and the speed, for one variant."""
-    from atomr_local.backbone.llama.chat.encoder import ChatEncoder
-    from atomr_local.backbone.llama.engine import Engine, Part
-    from atomr_local.backbone.llama.library import library
+    from atomr_local.backbone.llama.chat import ChatEncoder
+    from atomr_local.backbone.llama.engine import Engine, Part, library
     from atomr_local.backbone.llama.weights import weights_to_run
     from atomr_local.backbone.templates import render
-    from atomr_local.catalog.find import find_adapter
-    from atomr_local.catalog.starter import starter_model_path
+    from atomr_local.catalog.find import find_adapter, starter_model_path
     from atomr_local.gguf import check_model
 
     library(variant)

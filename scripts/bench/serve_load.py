@@ -70,8 +70,8 @@ class Clockwork:
 def serve(seconds: float, queue: int) -> None:
     """The server's process."""
     from atomr_local.assistant import Assistant
+    from atomr_local.http_server.app import listening_socket, run
     from atomr_local.http_server.options import ServeOptions
-    from atomr_local.http_server.running import listening_socket, run
     from atomr_local.settings.schema import load_settings
 
     def tell(text: str) -> None:

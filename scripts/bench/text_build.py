@@ -54,7 +54,7 @@ class Timed:
 
 
 def speed(corpus: Path, wanted: int, rounds: int) -> None:
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing import store
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.build import BATCH, encode_all
@@ -163,7 +163,7 @@ def build_one(file: Path, vectors: Path) -> None:
 def memory(corpus: Path, sizes: list[int]) -> int:
     import numpy as np
 
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
     with tempfile.TemporaryDirectory() as home:

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.index import build_text_index

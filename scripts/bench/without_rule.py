@@ -21,7 +21,7 @@ _NEVER = ("\x00",)
 
 
 def _answer_type() -> None:
-    from atomr_local.language import answer_type
+    from atomr_local.language import question_kind as answer_type
 
     told = answer_type.expected_type
     unknown: dict[str, Any] = {"type": "thing", "probability": 0.0, "country": 0.0, "by_type": {}}
@@ -29,7 +29,7 @@ def _answer_type() -> None:
 
 
 def _several_answers() -> None:
-    from atomr_local.language import answer_type
+    from atomr_local.language import question_kind as answer_type
 
     told = answer_type.expected_type
     one = cache(lambda question: replace(told(question), several=False))
@@ -37,13 +37,13 @@ def _several_answers() -> None:
 
 
 def _no_question() -> None:
-    from atomr_local.language import is_question
+    from atomr_local.language import question_kind as is_question
 
     _put(is_question, "understands", lambda _: ("question", 1.0))
 
 
 def _countries() -> None:
-    from atomr_local.language import countries
+    from atomr_local.language import names as countries
 
     empty = countries._CountryTable({}, {}, {})
     _put(countries, "_table", lambda: empty)
@@ -61,19 +61,19 @@ def _conditions() -> None:
 
 
 def _orders() -> None:
-    from atomr_local.sources.graph.relate import ordering
+    from atomr_local.sources.graph.relate import values as ordering
 
     _put(ordering, "_words", dict)
 
 
 def _repetition() -> None:
-    from atomr_local.reasoning.verdict import repetition
+    from atomr_local.reasoning.verdict import judge as repetition
 
     _put(repetition, "repeats", lambda *_: False)
 
 
 def _year_asked_for() -> None:
-    from atomr_local.reasoning.answer_selection import selection
+    from atomr_local.reasoning import answer_selection as selection
 
     _put(selection, "year_asked_for", lambda _, answer: answer)
 

@@ -62,11 +62,11 @@ def warm() -> None:
     import atomr_local.cli.commands.history
     import atomr_local.cli.commands.indexes
     import atomr_local.cli.commands.text
-    import atomr_local.cli.fetch.command
+    import atomr_local.cli.fetch
     import atomr_local.history.store
     import atomr_local.sources.graph
     import atomr_local.sources.text
-    from atomr_local import parts as loading
+    from atomr_local import session as loading
     from atomr_local.indexing.embedding import embedder as embedding
     from atomr_local.indexing.text_index import build as text_build
 
@@ -86,7 +86,7 @@ def warm() -> None:
         self.backbone.replies = Unknowing(["Unknown"])
 
     embedding.SentenceEmbedder = lambda *_, **__: embedder.FakeEmbedder()  # type: ignore[misc, assignment]
-    loading.Parts._load_backbone = load  # type: ignore[assignment, method-assign]
+    loading.Session._load_backbone = load  # type: ignore[assignment, method-assign]
     text_build.BATCH, text_build.QUIET_RECORDS, text_build.COMPACT_EVERY = 4, 3, 5
 
 
@@ -132,7 +132,7 @@ def write_inputs(folder: Path) -> None:
         for n in range(4)
     ]
     (folder / "plans.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plans))
-    from atomr_local.history.trace_encoding import encode
+    from atomr_local.history.pending import encode
     from atomr_local.reasoning.trace.schema import Trace
 
     traces = [
@@ -219,7 +219,7 @@ def examples_state(home: Path) -> list[str]:
 
 
 def run_state(home: Path) -> list[str]:
-    from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
+    from atomr_local.evaluation.runs import PREDICTIONS_FILE
 
     file = home / "run" / PREDICTIONS_FILE
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []

@@ -14,8 +14,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.embedding.embedder import Embedder
 from atomr_local.indexing.store import index_path, read_manifest
 from atomr_local.indexing.text_index.table import TABLE, connect
-from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_path, page_at
+from atomr_local.sources.document_places import DocumentPlaces, file_path, page_at
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.sources.text import TextSource
 from made_documents.folder import MadeFolder

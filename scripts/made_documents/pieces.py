@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from atomr_local.indexing.readers.documents.document import UnreadableError
-from atomr_local.indexing.readers.documents.parsing import parse
+from atomr_local.indexing.readers.documents.process import parse
 from made_documents.tools import installed, run
 
 # Name of the piece → its source in Markdown, and what the text has to say if it is kept.

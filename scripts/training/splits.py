@@ -13,7 +13,7 @@ from training.files import Line, read_lines
 # The last articles of SQuAD's part are for measuring the reader.
 _HELD_BACK_ARTICLES = 5
 # One question of so many is left to calibration.
-_CALIBRATING = {"facts": 20, "questions": 6, "dialogues": 10}
+_CALIBRATING = {"facts": 20, "questions": 6, "dialogues": 10, "documents": 12}
 
 
 def training_part(records: Sequence[Line]) -> Sequence[Line]:
@@ -33,7 +33,7 @@ def for_calibration(item: Line, kind: str) -> bool:
     """Whether one of our natural questions is kept out of training, for calibration: its words alone decide.
 
     Args:
-        kind: "facts", "questions" or "dialogues".
+        kind: "facts", "questions", "dialogues" or "documents".
     """
     text = item["question"] if "question" in item else item["turns"][0]["question"]
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()

@@ -3,9 +3,11 @@
 Run from the project's root, with the folder of the data sets: `python scripts/training_questions/check.py DATA`. It
 prints each fault with its file and line, and ends with 1 if there is any.
 
-Checked: titles exist; answers, counted values and near misses stand in their passage (or, for a near miss, in its
-title); no page is one that a held-out question stands on; no question is asked twice, or is also in `held_back.jsonl`
-or `natural_dev.jsonl`; the types of answers exist; plans parse, are valid, and name only words of the question.
+Of questions on documents (`documents.jsonl`, `documents_calibration.jsonl`, `followups.jsonl`) the lines alone are
+checked, not the texts. Of the others: titles exist; answers, counted values and near misses stand in their passage (or,
+for a near miss, in its title); no page is one that a held-out question stands on; no question is asked twice, or is
+also in `held_back.jsonl` or `natural_dev.jsonl`; the types of answers exist; plans parse, are valid, and name only
+words of the question.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tree.answer_types import AnswerType
+from atomr_local.tree.calls import AnswerType
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Literal, Operator
@@ -42,6 +45,8 @@ OF_ONE_PASSAGE = ("lists", "described", "unanswerable")
 UNKNOWN = "Unknown"
 COMPUTED = {"number", "quantity"}
 NOT_SPANS = {"", "yes", "no", "none", "unknown"}
+KINDS = frozenset("fhwdimlyutn")  # of questions on documents; README.md tells what they are
+SHORT = frozenset("fly")  # with short answers
 _FIGURES = re.compile(r"\d")
 
 Item = dict[str, Any]
@@ -183,6 +188,32 @@ class Checker:
         yield from plan_problems(item["plan"], item["question"])
 
 
+def document_problems(item: Item, seen: set[str]) -> Iterator[str]:
+    """What is wrong with a question on a document; `seen` holds those before it."""
+    question, kind = item["question"], item["kind"]
+    key = f"{question} @ {item['key']}"
+    if key in seen:
+        yield f"asked twice: {question!r}"
+    seen.add(key)
+    if kind not in KINDS:
+        yield f"no kind of question: {kind!r}"
+    if bool(item["spans"]) == (kind == "n"):
+        yield f"{question!r} of kind {kind} has {len(item['spans'])} parts that answer"
+    if kind in SHORT and not item["answers"]:
+        yield f"{question!r} has no short answer"
+    if kind == "y" and not set(item["answers"]) <= {"yes", "no"}:
+        yield f"{question!r} is answered {item['answers']}"
+    for start, end, first, last in (span for part in item["spans"] for span in part):
+        if not 0 <= start < end or not 0 < max(len(first), len(last)) <= end - start:
+            yield f"{question!r} is answered by no span: {start} to {end}"
+
+
+def follow_up_problems(item: Item) -> Iterator[str]:
+    """What is wrong with a follow-up question."""
+    if not item["turns"] or not item["question"].strip() or not item["rewrite"].strip():
+        yield f"nothing asked, or nothing before it: {item['question']!r}"
+
+
 def plan_problems(plan: str, question: str) -> Iterator[str]:
     """What is wrong with a plan in shorthand for a question as typed."""
     try:
@@ -209,10 +240,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("data", type=Path, help="folder of the data sets, with qa/ below it")
     checker = Checker.of(parser.parse_args(arguments).data)
     faults = 0
-    for kind in (*OF_ONE_PASSAGE, "dialogues", "conversational"):
+    of_kind: dict[str, Callable[[Item], Iterator[str]]] = {
+        kind: partial(checker.problems, kind) for kind in (*OF_ONE_PASSAGE, "dialogues", "conversational")
+    }
+    for kind in ("documents", "documents_calibration"):
+        of_kind[kind] = partial(document_problems, seen=set())
+    of_kind["followups"] = follow_up_problems
+    for kind, problems in of_kind.items():
         lines = read_lines(HERE / f"{kind}.jsonl")
         for number, item in enumerate(lines, 1):
-            for problem in checker.problems(kind, item):
+            for problem in problems(item):
                 faults += 1
                 print(f"{kind}.jsonl:{number}: {problem}")
         print(f"{kind}: {len(lines)} lines")

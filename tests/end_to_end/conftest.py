@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local import Assistant
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError
 
 HERE = Path(__file__).parent

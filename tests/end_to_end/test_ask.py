@@ -16,14 +16,12 @@ from support.fake_parts import passage
 from support.places import TESTS
 
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Choice, Grammar
+from atomr_local.backbone.protocol import Choice, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
+from atomr_local.catalog.find import starter_embedder_path, starter_model_path
 from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
-from atomr_local.planning.grammar import plan_grammar
-from atomr_local.planning.planner import Planner
+from atomr_local.planning.planner import Planner, plan_grammar
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.reader import Reader

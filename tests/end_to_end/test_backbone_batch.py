@@ -13,8 +13,7 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter
 from atomr_local.errors import Cancelled, ModelError

@@ -18,10 +18,9 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
+from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import Cancelled, ModelError
 
 PLAN = "You break questions into steps. Answer with short steps only, one on each line. " * 2
@@ -123,7 +122,7 @@ number ::= [1-9] [0-9]?
 def test_lazy_grammar_chooses_what_masking_every_token_would(
     backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from atomr_local.backbone.llama import sampling
+    from atomr_local.backbone.llama import scheduler as sampling
 
     grammar = r'root ::= "{\"place\": \"" [A-Za-z ]{1,20} "\"}"'
     lazy = backbone.generate(GenerationRequest(prompt("Where is Rome?"), max_tokens=12, output=Grammar(grammar)))
@@ -416,8 +415,8 @@ def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
 from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.backbone.protocol import Grammar
+from atomr_local.catalog.find import starter_model_path
 import os, sys, threading
 backbone = LlamaBackbone.load(starter_model_path(), context_tokens=512)
 assert os.environ["GOMP_SPINCOUNT"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError
 
 pa = pytest.importorskip("pyarrow")

@@ -13,7 +13,7 @@ from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, Number, OneOf, WordsOf, worked_examples
-from atomr_local.reasoning.asking.writer import Writer, Written
+from atomr_local.reasoning.asking.writer import Writer, WrittenForm
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import load_settings
 
@@ -40,7 +40,7 @@ def backbone(starter_model: Path) -> Iterator[LlamaBackbone]:
     backbone.close()
 
 
-def write(backbone: LlamaBackbone, draws: int, temperature: float, parallel: int = 4) -> list[Written]:
+def write(backbone: LlamaBackbone, draws: int, temperature: float, parallel: int = 4) -> list[WrittenForm]:
     settings = load_settings(llm={"parallel": parallel})
     recorder = Recorder(QUESTION, "test", {}, lambda _event: None)
     writer = Writer(Asking(backbone, recorder, Cancellation(), settings))
@@ -51,7 +51,7 @@ def write(backbone: LlamaBackbone, draws: int, temperature: float, parallel: int
     )  # fmt: skip
 
 
-def check(written: Written) -> None:
+def check(written: WrittenForm) -> None:
     assert written.problem is None, written.generation.text
     texts = {label: filled.text for label, filled in written.fields.items()}
     assert FORM.written(texts) == written.generation.text  # the grammar let nothing else through

@@ -29,10 +29,10 @@ import sys
 from pathlib import Path
 if sys.argv[2]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-from atomr_local.indexing.graph_index import context as graph_build
+from atomr_local.indexing.graph_index import build as graph_build
 from atomr_local.indexing.graph_index import index as graph_index
-from atomr_local.indexing.readers.facts import ntriples
-from atomr_local.indexing.readers.facts import turtle
+from atomr_local.indexing.readers.facts import rdf as ntriples
+from atomr_local.indexing.readers.facts import rdf as turtle
 graph_build.PIECE_TRIPLES, graph_build.CHECKPOINT_BYTES = 400, 40_000
 ntriples._CHUNK, ntriples._BLOCK_LINES, ntriples._TRIAL, turtle._BLOCK_TRIPLES = 9_700, 97, 97, 97
 entities = Path(sys.argv[3]) if sys.argv[3] else None

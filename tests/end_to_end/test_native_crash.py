@@ -28,7 +28,7 @@ main()
 """
 # The program, with a probe that always dies.
 REFUSES = """
-from atomr_local.backbone.llama.probe import runner as probe
+from atomr_local.backbone.llama import probe
 from atomr_local.cli.main import main
 probe._RUN = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 main()

@@ -36,6 +36,6 @@ def test_a_session_through_a_pipe(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     answered, corrected = done.stdout.split("/help lists the commands.", 1)[1].split("It rests on", 1)
     assert "The answer is Alexandre Dumas." in answered
-    assert "Step 1:" in corrected and "Answer: Charles Dickens" in corrected
+    assert "Step 1:" in corrected and "Your answer: Charles Dickens" in corrected
     assert "there is no command /nothing" in corrected
     assert target.read_text(encoding="utf-8").startswith("# ")

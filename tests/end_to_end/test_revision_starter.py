@@ -11,7 +11,7 @@ import pytest
 
 from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeFinished, NodeStarted, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder

@@ -46,7 +46,7 @@ from atomr_local.backbone.openai import OpenAIBackbone
 from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import load_settings
 from atomr_local.settings.file import save_settings
-from atomr_local.tui.internal_errors import internal_error
+from atomr_local.tui.background import internal_error
 
 def atomr(*arguments):
     print("$", *arguments, flush=True)
@@ -58,7 +58,7 @@ def atomr(*arguments):
 def session(place, *modes):
     for number, mode in enumerate(modes):
         os.environ["ATOMR_ENDPOINT__URL"] = place.replace("MODE", mode)
-        atomr("ask", "Who wrote it?", "--strategy", "closed-book", *(["--json"] if number % 2 else []))
+        atomr("ask", "Who wrote Emma?", "--strategy", "closed-book", *(["--json"] if number % 2 else []))
     for arguments in (["config", "show"], ["config", "show", "--origins"], ["doctor"], ["doctor", "--json"],
                       ["plan", "Who?"], ["history", "list"], ["history", "show", "1"], ["history", "show", "1", "--json"],
                       ["history", "export", "--all"], ["history", "export", "--all", "--format", "json"],
@@ -167,7 +167,7 @@ def test_a_redirect_is_not_followed(own_home: Path, server: str) -> None:
 def test_another_machine_is_named_before_anything_is_sent_and_no_secret_goes_there_unencrypted(own_home: Path) -> None:
     def ask(url: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "ATOMR_ENDPOINT__URL": url}
-        command = [sys.executable, "-m", "atomr_local", "ask", "Who wrote it?", "--strategy", "closed-book"]
+        command = [sys.executable, "-m", "atomr_local", "ask", "Who wrote Emma?", "--strategy", "closed-book"]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
     asked = ask(f"https://user:{QUOTED}@endpoint.invalid/v1")

@@ -16,7 +16,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
 from atomr_local.tree.nodes import Tree
 
@@ -62,7 +62,7 @@ class _Asks:
     options: type[StrategyOptions] = NoOptions
     uses_sources, revises, takes_plans = True, False, False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         assert tools.sparql is not None
         tools.steps.begin(question)
         with tools.steps.root(question) as root:

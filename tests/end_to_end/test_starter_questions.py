@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from atomr_local import Assistant, paths
-from atomr_local.backbone.llama import sampling
-from atomr_local.backbone.llama.cpu_variants import library_directory, variants
-from atomr_local.backbone.llama.library import library, loaded_cpu_variant
+from atomr_local.backbone.llama import scheduler as sampling
+from atomr_local.backbone.llama.engine import library, library_directory, loaded_cpu_variant, variants
 from atomr_local.errors import MissingPartError
 from atomr_local.tree.compact import parse_compact
 

@@ -20,7 +20,7 @@ from support.killed_syncs import KilledSyncs
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.text_index.table import TABLE, VECTOR, connect
-from atomr_local.indexing.text_index.vector_cache import VECTORS, count_vectors
+from atomr_local.indexing.text_index.vectors import VECTORS, count_vectors
 from atomr_local.indexing.verify import verify_indexes
 
 pytestmark = [

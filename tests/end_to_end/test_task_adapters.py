@@ -11,8 +11,7 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.catalog.find import find_adapter
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import find_adapter, starter_model_path
 from atomr_local.errors import MissingPartError
 
 pytestmark = pytest.mark.slow

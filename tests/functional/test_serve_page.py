@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 from support.browser import RunningServer, Seen, chromium, opened, violations
 from support.browser_world import ATTACK, QUESTION, World
 from support.fake_parts import passages
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 from support.served_parts import Endless
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -21,8 +23,13 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which 
 from atomr_local.credentials import Secret  # noqa: E402
 from atomr_local.http_server.app import Server  # noqa: E402
 from atomr_local.http_server.options import ServeOptions  # noqa: E402
-from atomr_local.reasoning.trace.words import computation_text, measures_text, warning_text  # noqa: E402
-from atomr_local.sources.place_words import place_words  # noqa: E402
+from atomr_local.reasoning.trace.schema import (  # noqa: E402
+    Trace,
+    computation_text,
+    measures_text,
+    warning_text,
+)
+from atomr_local.sources.document_places import place_words  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -228,6 +235,20 @@ def test_sources_and_strategy_are_those_chosen(world: World, serve: Served, show
     expect(page.locator("#answer-body")).not_to_contain_text("broken down")  # the strategy makes no plan
     page.get_by_role("button", name="History").click()
     expect(page.locator("#history-told")).to_have_text("No question is kept yet.")
+
+
+def test_a_part_of_the_text_index_is_asked(page: Page) -> None:
+    page.get_by_text("Strategy and indexes").click()
+    page.get_by_label("Only in").fill('hr/ "my notes" #policy')
+    with page.expect_request("**/api/ask") as asked:
+        ask(page, ended=False)
+    assert asked.value.post_data_json["in"] == ["hr/", "my notes", "#policy"]
+    expect(page.get_by_text("cannot be asked in a part (hr/, my notes, #policy)")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()  # the first one has ended
+    page.get_by_label("Only in").fill("")
+    with page.expect_request("**/api/ask") as asked:
+        ask(page)
+    assert "in" not in asked.value.post_data_json
 
 
 def test_the_page_tells_while_the_model_is_loaded(world: World, serve: Served, show: Shown) -> None:
@@ -658,3 +679,42 @@ def test_the_page_words_things_as_the_program_does(page: Page) -> None:
         [place_words(place) for place in places],
         ["✓ well supported (0.95)", "✓ well supported (0.80)", "≈ probably (0.70)", "⚠ not sure (0.30)"],
     ]  # fmt: skip
+
+
+def show_trace(page: Page, trace: Trace) -> Any:
+    """The answer of a trace in the place of the one that the page shows."""
+    page.evaluate(
+        """async (trace) => {
+            const { Question } = await import("/page/state.js");
+            const { AnswerPane } = await import("/page/answer.js");
+            new AnswerPane({ cite: (name) => { document.title = `to ${name}`; }, guess: () => {} }).show(Question.of(trace));
+        }""",
+        json.loads(json.dumps(trace.to_dict())),
+    )
+    return page.locator("#answer-body")
+
+
+def test_an_answer_shows_the_passage_that_it_rests_on_or_the_closest_ones(page: Page) -> None:
+    ask(page)
+    body = show_trace(page, quoting_trace())
+    expect(body.locator("blockquote mark")).to_have_text("Permits are paid in cash.")
+    expect(body.locator("blockquote")).to_contain_text("Permits (permits.pdf, p. 4, Fees)")
+    body = show_trace(page, quotation_trace())
+    assert body.locator("blockquote").inner_text().splitlines() == ["Bring the following:", "passport", "two photos"]
+    assert not violations(page)
+    body = show_trace(page, closest_trace())
+    expect(body.get_by_role("heading")).to_have_text("Not answered; closest in your documents")
+    expect(body.locator("blockquote mark")).to_have_text(["Permits are paid in cash.", "Permits are nice."])
+    expect(body.locator("li").first).to_have_text("Search the web too, if the server allows it.")
+    expect(body).not_to_contain_text("--")
+    assert not violations(page)
+    body.get_by_role("button", name="Evidence e2").click()
+    assert page.title() == "to e2"
+
+
+def test_a_hostile_passage_in_the_answer_is_text_and_spans_count_signs(page: Page) -> None:
+    ask(page)
+    body = show_trace(page, closest_trace("\U0001f600" * 33 + ATTACK * 3, ATTACK))
+    expect(body.locator("blockquote").first).to_contain_text(ATTACK)
+    assert body.locator("img, script").count() == 0
+    expect(body.locator("blockquote mark").first).to_have_text(("\U0001f600" * 33 + ATTACK)[33:58])

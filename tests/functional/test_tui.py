@@ -21,9 +21,9 @@ from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.state import NodeState
-from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.dialogs import ErrorScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 from atomr_local.tui.widgets.welcome import Examples
 
 

@@ -18,8 +18,8 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import Event
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.question_dialogs import RecallScreen
 from atomr_local.tui.screens.ask.screen import AskScreen
+from atomr_local.tui.screens.ask.windows import RecallScreen
 from atomr_local.tui.screens.history.screen import HistoryScreen
 from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox

@@ -17,12 +17,11 @@ from atomr_local.errors import InputError
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, ModelCalled, PlanReady
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.calls import CallsScreen
-from atomr_local.tui.screens.ask.evidence import EvidenceScreen
+from atomr_local.tui.screens.ask.evidence import CallsScreen, EvidenceScreen
 from atomr_local.tui.screens.console import ConsoleScreen
-from atomr_local.tui.screens.jump import JumpScreen
+from atomr_local.tui.screens.help import JumpScreen
 from atomr_local.tui.widgets.node_panel import NodePanel
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 
 SIZE = (120, 40)
 

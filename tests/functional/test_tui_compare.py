@@ -16,7 +16,7 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.compare import CompareScreen
-from atomr_local.tui.screens.ask.keys import COMPARE
+from atomr_local.tui.screens.ask.screen import COMPARE
 
 
 def assistant(strategy: str = "cot") -> FakeAssistant:

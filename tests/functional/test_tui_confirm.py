@@ -11,11 +11,9 @@ from textual.app import App
 from textual.widgets import Button, Input
 
 from atomr_local.errors import InputError
-from atomr_local.tui.key_names import current_keys
-from atomr_local.tui.screens.ask.question_dialogs import BusyScreen
-from atomr_local.tui.screens.confirm import Confirm, UnsavedChanges
-from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.path_dialog import PathDialog, completed, path_from
+from atomr_local.tui.keys import current_keys
+from atomr_local.tui.screens.ask.windows import BusyScreen
+from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog, UnsavedChanges, completed, path_from
 
 
 class Bare(App[None]):

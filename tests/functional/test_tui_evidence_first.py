@@ -10,10 +10,9 @@ from support.tui.screens import SMALL, ask, done, screen_text, until
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, WarningRaised
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.correction import replay
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
-from atomr_local.tui.widgets.node_panel import Fold, NodePanel
-from atomr_local.tui.widgets.step_text import verdict
+from atomr_local.tui.widgets.node_panel import Fold, NodePanel, verdict
 
 LONG = "It was made in Babelsberg. " * 12 + "Metropolis was directed by Fritz Lang. " + "It is long. " * 30
 

@@ -26,9 +26,8 @@ from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, JobState
-from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.library.downloads import TextIndex, site_of, text_indexes
-from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.screens.dialogs import Confirm
+from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex, site_of, text_indexes
 from atomr_local.tui.screens.library.screen import LibraryScreen
 
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]

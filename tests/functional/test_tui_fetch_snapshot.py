@@ -8,8 +8,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from atomr_local.tui.screens.library.downloads import TextIndex
-from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex
 
 SMALL, MIDDLE = (80, 24), (120, 40)
 

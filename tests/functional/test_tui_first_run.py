@@ -12,11 +12,10 @@ from support.tui.screens import ALL_SIZES, ask, done, screen_text, until
 
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
-from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.library.build import BuildScreen
-from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.app import AtomrApp, only_the_starter
+from atomr_local.tui.screens.library.downloads import FetchScreen
+from atomr_local.tui.screens.library.forms import BuildScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.startup import only_the_starter
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.welcome import Examples, FirstRunChoices, Welcome
 

@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 
 from atomr_local.reasoning.trace.events import AnswerReady, NodeAdded
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.keys import NOT_IN_PLAN
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+from atomr_local.tui.screens.ask.screen import NOT_IN_PLAN
+from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 
 
 def added(number: int) -> int:

@@ -16,15 +16,13 @@ from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from atomr_local.history.files.export import to_json, unkept
+from atomr_local.files import write_output
+from atomr_local.history.export import to_json, unkept
 from atomr_local.history.store import History, history_file
-from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
-from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.screen import HistoryChoice
-from atomr_local.tui.screens.path_dialog import PathDialog
 
 
 async def ready(pilot: Pilot[None], app: Bare, count: int = len(QUESTIONS)) -> None:

@@ -12,7 +12,7 @@ from support.tui.history_list import QUESTIONS, Bare, keep
 from support.tui.screens import ALL_SIZES, SMALL, screen_text, until
 from textual.pilot import Pilot
 
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.dialogs import Confirm
 from atomr_local.tui.screens.history.export import ExportScreen
 
 

@@ -44,32 +44,25 @@ from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTra
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
-from atomr_local.strategies.processes.store import shipped
+from atomr_local.strategies.processes.process import shipped
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.question.state import NodeView
-from atomr_local.tui.screens.ask.calls import CallsScreen
 from atomr_local.tui.screens.ask.compare import CompareScreen
-from atomr_local.tui.screens.ask.evidence import EvidenceScreen
-from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
-from atomr_local.tui.screens.ask.process_editor import ProcessEditor
-from atomr_local.tui.screens.ask.question_dialogs import BusyScreen, RecallScreen, RewordScreen
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.ask.evidence import CallsScreen, EvidenceScreen
+from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor, ProcessEditor
+from atomr_local.tui.screens.ask.windows import BusyScreen, PartScreen, RecallScreen, RewordScreen
 from atomr_local.tui.screens.console import ConsoleScreen
-from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog
 from atomr_local.tui.screens.examples import ExamplesScreen
 from atomr_local.tui.screens.help import HelpScreen
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.screen import HistoryScreen
-from atomr_local.tui.screens.library.build import BuildScreen
-from atomr_local.tui.screens.library.downloads import TextIndex
-from atomr_local.tui.screens.library.fetch import FetchScreen
-from atomr_local.tui.screens.library.items import LibraryItem
+from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex
+from atomr_local.tui.screens.library.forms import BuildScreen, ExportIndexScreen, ImportIndexScreen, LibraryItem
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.screens.library.transfer import ExportIndexScreen, ImportIndexScreen
-from atomr_local.tui.screens.path_dialog import PathDialog
-from atomr_local.tui.screens.settings.choices import SettingChoice
+from atomr_local.tui.screens.settings.form import SettingChoice
 from atomr_local.tui.screens.settings.screen import SettingsScreen
 from atomr_local.tui.widgets.node_panel import Fold, NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
@@ -438,6 +431,7 @@ SCREENS: dict[str, Fed] = {
                  ("zindexz",)),
     "reword": Fed(lambda: RewordScreen(hostile("zquestionz"), hostile("zmeantz")), ("zquestionz",), ("home",),
                   ("zmeantz",)),
+    "part": Fed(lambda: PartScreen([hostile("zpartz")]), ("zpartz",), ("home",)),
     "help": Fed(lambda: HelpScreen([("Keys", AtomrApp.BINDINGS)], {"app.help": hostile("zkeyz")}), ("zkeyz",)),
 }  # fmt: skip
 

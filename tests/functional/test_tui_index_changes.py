@@ -13,7 +13,7 @@ from atomr_local.tui.jobs import Job, JobState
 
 async def test_the_source_goes_off_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = ["there is no text index named 'mine'", ""]
-    monkeypatch.setattr("atomr_local.tui.index_changes._problem", lambda *_: problems.pop(0))
+    monkeypatch.setattr("atomr_local.tui.app._problem", lambda *_: problems.pop(0))
     fake = FakeAssistant()
     before = load_settings().sources
     app = AtomrApp(fake)

@@ -15,8 +15,7 @@ from textual.widgets import Input, TextArea
 
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.screen import AskScreen
-from atomr_local.tui.widgets.clean_text import CleanArea, CleanInput
-from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.tui.widgets.question_box import CleanArea, CleanInput, QuestionBox
 
 DELAY = 0.03  # seconds by which the screen is behind with each of its messages
 

@@ -21,8 +21,7 @@ from atomr_local import __version__
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, Job, Jobs, JobState
-from atomr_local.tui.screens.library.build import BuildScreen
-from atomr_local.tui.screens.library.items import LibraryItem
+from atomr_local.tui.screens.library.forms import BuildScreen, LibraryItem
 from atomr_local.tui.screens.library.screen import LibraryScreen
 
 SIZE = (120, 40)

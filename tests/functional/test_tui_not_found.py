@@ -10,8 +10,8 @@ from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
 from atomr_local.reasoning.trace.schema import Guess
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
-from atomr_local.tui.widgets.reasoning_tree import MARKS, label_of
-from atomr_local.tui.widgets.step_text import verdict
+from atomr_local.tui.widgets.node_panel import verdict
+from atomr_local.tui.widgets.reasoning_view import MARKS, label_of
 
 REASON = "Metropolis is in the graph; nothing there says who directed it."
 

@@ -10,9 +10,9 @@ from support.tui.screens import screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tui import file_opening
+from atomr_local.tui import clipboard as file_opening
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.file_opening import Opening
+from atomr_local.tui.clipboard import Opening
 from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 
 SIZE = (100, 30)

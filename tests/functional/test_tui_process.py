@@ -11,10 +11,9 @@ from textual.widgets import TextArea
 
 from atomr_local import paths
 from atomr_local.errors import InputError
-from atomr_local.strategies.processes.process import TOOLS, Process
-from atomr_local.strategies.processes.store import read_processes, shipped
-from atomr_local.tui.question.strategies import LEAVE_A_PROCESS
-from atomr_local.tui.screens.ask.process_editor import ProcessEditor
+from atomr_local.strategies.processes.process import TOOLS, Process, read_processes, shipped
+from atomr_local.tui.question.state import LEAVE_A_PROCESS
+from atomr_local.tui.screens.ask.plan_editor import ProcessEditor
 
 
 class Editing(App[None]):

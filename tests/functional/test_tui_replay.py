@@ -8,9 +8,9 @@ from support.tui.fake_assistant import PLAN, answered_trace, script
 
 from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, NodeJudged
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.correction import replay
 from atomr_local.tui.question.state import NodeState, QuestionState
-from atomr_local.tui.widgets.step_text import verdict
+from atomr_local.tui.widgets.node_panel import verdict
 
 
 def test_the_state_of_a_replayed_trace_is_the_one_of_its_events() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from support.grown_steps import grown_events, grown_trace
+from support.quoting_traces import closest_trace, quotation_trace
 from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, finished, passage, rows, script
 from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
@@ -26,15 +27,26 @@ from textual.widgets import Input, TextArea
 from atomr_local import paths
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
-from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeJudged, NodeStarted
-from atomr_local.reasoning.trace.schema import Guess
+from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.trace.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    ModelCalled,
+    NodeFinished,
+    NodeJudged,
+    NodeStarted,
+    PlanReady,
+    QuestionAsked,
+)
+from atomr_local.reasoning.trace.schema import Guess, Trace
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import SourceName
+from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.question.strategies import Offered
-from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.library.items import LibraryItem
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+from atomr_local.tui.question.state import Offered
+from atomr_local.tui.screens.dialogs import Confirm
+from atomr_local.tui.screens.library.forms import LibraryItem
+from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 
 SMALL, MIDDLE, LARGE = (80, 24), (120, 40), (200, 50)
 Before = Callable[[Pilot[None]], Awaitable[None]]
@@ -92,6 +104,25 @@ def unknown() -> list[Event]:
                     advice=("Check how “Metropolis” is spelt.", "Search the graph too: --sources text,graph."),
                     guess=Guess(["Vienna"], 0.3)),
     ]  # fmt: skip
+
+
+def passages_of(trace: Trace) -> list[Event]:
+    """The events of a question of one step."""
+    pieces = [
+        Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
+        for item in trace.evidence
+    ]
+    return [
+        QuestionAsked(question=trace.question, strategy="atomr", settings={}),
+        PlanReady(tree=fallback_tree(trace.question), compact="", origin="rule", attempts=0),
+        EvidenceFound(node_id=0, source=SourceName.TEXT, evidence=tuple(pieces)),
+        NodeFinished.from_fields(0, trace.node(0)),
+        AnswerReady(**{name: fixed(getattr(trace, name)) for name in AnswerReady.__dataclass_fields__}),
+    ]
+
+
+def fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def failed() -> list[Event]:
@@ -245,6 +276,8 @@ STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "answered": (lambda: Assistant(answered()), end),
     "unknown": (lambda: Assistant(unknown()), end),
     "guess": (lambda: Assistant(unknown()), guessed),
+    "closest": (lambda: Assistant(passages_of(closest_trace()), trace=closest_trace()), end),
+    "quotation": (lambda: Assistant(passages_of(quotation_trace()), trace=quotation_trace()), end),
     "failed": (lambda: Assistant(failed()), end),
     "grown": (lambda: Assistant(grown_events(), trace=grown_trace()), weighed),
     "web": (lambda: Assistant(answered(), web=True), end),

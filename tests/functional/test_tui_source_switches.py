@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.color import Color
 
-from atomr_local.tui import themes
+from atomr_local.tui import colours as themes
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
 

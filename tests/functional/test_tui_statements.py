@@ -11,20 +11,20 @@ from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.cli.answer_text import answer_text
-from atomr_local.cli.plain.speech import tree_lines
-from atomr_local.history.files.export import to_markdown, unkept
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.cli.asking import answer_text
+from atomr_local.cli.plain import tree_lines
+from atomr_local.history.export import to_markdown, unkept
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeFinished
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.reasoning.trace.step_details import corrected_text
+from atomr_local.reasoning.trace.telling import corrected_text
 from atomr_local.sources.protocol import Value
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.question.replay import replay
-from atomr_local.tui.widgets.reasoning_tree import label_of
+from atomr_local.tui.question.correction import replay
+from atomr_local.tui.widgets.reasoning_view import label_of
 
 QUESTION = "Where was the director of Metropolis born?"
 WRONG, RIGHT = "Metropolis was directed by Bob.", "Metropolis was directed by Fritz Lang."

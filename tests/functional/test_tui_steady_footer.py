@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 
 class Shown(App[None]):

@@ -6,7 +6,7 @@ from rich.text import Text
 from support.tui.screens import screen_text
 from textual.app import App, ComposeResult
 
-from atomr_local.tui.widgets.rows_table import MeasuredTable, RowsTable
+from atomr_local.tui.widgets.question_box import MeasuredTable, RowsTable
 
 
 class Table(App[None]):

@@ -19,9 +19,8 @@ from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, JobState
-from atomr_local.tui.screens.library.items import LibraryItem, library_items
+from atomr_local.tui.screens.library.forms import ExportIndexScreen, ImportIndexScreen, LibraryItem, library_items
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.screens.library.transfer import ExportIndexScreen, ImportIndexScreen
 
 SIZE = (120, 40)
 

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from atomr_local.history.pending import notes_folder
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.question_dialogs import BusyScreen
+from atomr_local.tui.screens.ask.windows import BusyScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 SECOND = "Who wrote Emma?"

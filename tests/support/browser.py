@@ -23,6 +23,8 @@ _ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 _PATIENCE = 60_000  # milliseconds: machines may be busy
+# Chromium drops keys that come before the first frame of a page is drawn, which no person can press.
+_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
 
 @contextmanager
@@ -78,6 +80,7 @@ def opened(browser: Browser, address: str, **options: Any) -> Iterator[tuple[Pag
     seen = Seen(page)
     try:
         page.goto(f"{address}/")
+        page.evaluate(_DRAWN)
         yield page, seen
         seen.check(address)
     finally:
@@ -94,7 +97,7 @@ class RunningServer:
     """A server behind a socket, in a thread with an event loop of its own."""
 
     def __init__(self, application: Server) -> None:
-        from atomr_local.http_server.running import listening_socket, uvicorn_server
+        from atomr_local.http_server.app import listening_socket, uvicorn_server
 
         self._application = application
         self._listener = listening_socket("127.0.0.1", 0)

@@ -16,7 +16,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
 from atomr_local.indexing.text_index.table import TABLE, VECTOR, connect
-from atomr_local.indexing.text_index.vector_state import vector_state
+from atomr_local.indexing.text_index.vectors import vector_state
 
 SENTENCE = "This sentence is about the {} and it says a little more than nothing about it. "
 _FOLDERS = ("", "sub", "deep/er")

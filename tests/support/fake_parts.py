@@ -13,7 +13,7 @@ from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.reader import SpanJudge
 from atomr_local.reasoning.results import Result
@@ -24,7 +24,7 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.validation import Limits
@@ -180,7 +180,7 @@ def toolbox(
     options: StrategyOptions | None = None,
     ranking: Ranking | None = None,
     **settings: Any,
-) -> Toolbox:
+) -> QuestionContext:
     # What adds model calls of its own is asked for by the tests that are about it.
     chosen = load_settings(
         **{"features": {"rival": False, "beam": False, "guess": False, "page_alone": False}} | settings
@@ -189,7 +189,7 @@ def toolbox(
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
-    return Toolbox(
+    return QuestionContext(
         *parts,
         style=style,
         options=options,

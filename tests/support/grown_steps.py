@@ -15,7 +15,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.sources.protocol import Evidence, SourceName, Value
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.tree.nodes import Tree
 
 GROWN_QUESTION = "Where was the director of Metropolis born?"
@@ -106,5 +106,5 @@ class Scripted:
     revises = False
     takes_plans = False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         return _run(tools.steps, tools.recorder, "")

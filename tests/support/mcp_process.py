@@ -108,13 +108,13 @@ def mcp_process(home: Path, model: str = "ready") -> Iterator[McpProcess]:
 def main() -> None:
     sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
     from atomr_local.assistant import Assistant
-    from atomr_local.mcp_server.standard_streams import run
-    from atomr_local.parts import Parts
+    from atomr_local.mcp_server import run
+    from atomr_local.session import Session
     from atomr_local.settings.schema import load_settings
     from support.fake_parts import FakeBackbone, reply
     from support.served_parts import Endless, PagesSource
 
-    Parts._load_span_reader = lambda _self: None  # type: ignore[method-assign]
+    Session._load_span_reader = lambda _self: None  # type: ignore[method-assign]
     backbone = Endless() if sys.argv[1] == "endless" else FakeBackbone(*[reply("the sun")] * 1000)
     assistant = Assistant(load_settings(), backbone)  # type: ignore[arg-type]
     assistant.parts.sources = {"text": PagesSource()}

@@ -114,9 +114,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def mode_real(self, request: dict[str, Any]) -> None:
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-        from atomr_local.backbone.structured_output import Grammar
-        from atomr_local.catalog.starter import starter_model_path
+        from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
+        from atomr_local.catalog.find import starter_model_path
         from atomr_local.errors import ModelError
 
         with Handler.lock:

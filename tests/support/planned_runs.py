@@ -10,13 +10,13 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-Planned = tuple[Result, Trace, Toolbox, FakeBackbone]
+Planned = tuple[Result, Trace, QuestionContext, FakeBackbone]
 
 
 def run_planned(
@@ -29,7 +29,7 @@ def run_planned(
     origin: PlanOrigin = "file",
     settings: dict[str, Any] | None = None,
     revision: Revision | None = None,
-    earlier: Toolbox | None = None,
+    earlier: QuestionContext | None = None,
     ranking: Ranking | None = None,
 ) -> Planned:
     """Answer the question by the plan; without one the model writes it. Every reply must be asked for.

@@ -79,14 +79,14 @@ def main() -> None:
     sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
     from atomr_local.assistant import Assistant
     from atomr_local.credentials import Secret
+    from atomr_local.http_server.app import listening_socket, run
     from atomr_local.http_server.options import ServeOptions
-    from atomr_local.http_server.running import listening_socket, run
-    from atomr_local.parts import Parts
+    from atomr_local.session import Session
     from atomr_local.settings.schema import load_settings
     from support.fake_parts import FakeBackbone, reply
     from support.served_parts import PagesSource
 
-    Parts._load_span_reader = lambda _self: None  # type: ignore[method-assign]
+    Session._load_span_reader = lambda _self: None  # type: ignore[method-assign]
     options = json.loads(sys.argv[1])
     options["token"] = Secret(options.pop("token", ""))
     assistant = Assistant(load_settings(), FakeBackbone(*[reply("the sun")] * 1000))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from atomr_local.tree.answer_types import AnswerType, Expects
+from atomr_local.tree.calls import AnswerType, Expects
 from atomr_local.tree.nodes import ROOT_ID, Argument, Literal, Node, Operator, OperatorCall, References, Tree
 from atomr_local.tree.operations import SIGNATURES, SLOT_WORDS, Operation, OperationCall, WordRole
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 
 from atomr_local import Answer, EvidenceTrace, NodeTrace, Trace
 from atomr_local.reasoning.trace.schema import Guess
@@ -87,3 +88,12 @@ def test_long_evidence_is_cut_and_much_of_it_counted() -> None:
     shown = Answer(many)._repr_html_()
     assert "and 10 more" in shown
     assert len(shown) < 60_000
+
+
+def test_a_notebook_shows_the_passages() -> None:
+    value, quotation, lost = (Answer(make())._repr_html_() for make in (quoting_trace, quotation_trace, closest_trace))
+    assert "9 to 17. <mark>Permits are paid in cash.</mark><br>Bring the following: …<footer>Permits (perm" in value
+    assert "<blockquote>Bring the following:<br>passport<br>two photos</blockquote>" in quotation
+    assert "<strong>Not answered; closest in your documents</strong>" in lost
+    assert "<script" not in Answer(closest_trace(HOSTILE * 9, HOSTILE))._repr_html_()
+    assert Answer(closest_trace()).advice[0] == "Search the web too, if the server allows it."

@@ -15,7 +15,7 @@ from atomr_local import Answer, Assistant, Finished
 from atomr_local.backbone.protocol import Generation, GenerationRequest
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError
-from atomr_local.question_gate import QuestionGate
+from atomr_local.session import QuestionGate
 from atomr_local.settings.schema import load_settings
 
 SUN = reply("the sun")
@@ -79,7 +79,7 @@ def test_wrong_input_is_an_error_before_anything_runs() -> None:
         with pytest.raises(InputError, match="empty"):
             asyncio.run(assistant.aanswer(""))
         with pytest.raises(TypeError):
-            assistant.answer("Who?", colour="red")  # type: ignore[call-arg]
+            assistant.answer("Who wrote Emma?", colour="red")  # type: ignore[call-arg]
 
 
 def test_what_goes_wrong_while_answering_is_told_by_the_answer() -> None:
@@ -107,7 +107,7 @@ def test_nothing_is_exchanged_while_questions_run() -> None:
         with pytest.raises(InputError, match="another question"):
             assistant.reconfigure(top_k=3)
         with pytest.raises(InputError, match="another question"):
-            assistant.ask("Who?")
+            assistant.ask("Who wrote Emma?")
         job.result()
         assistant.reconfigure(top_k=3)
 
@@ -163,7 +163,7 @@ def test_cancelling_the_task_cancels_the_question() -> None:
 
 def test_the_gate_lets_in_by_order_of_arrival() -> None:
     gate, came = QuestionGate(), []
-    gate.enter_now()
+    gate.try_enter()
 
     def enter(number: int) -> None:
         gate.enter(1, Cancellation())
@@ -189,8 +189,8 @@ def test_the_gate_keeps_everybody_out_of_what_must_be_alone() -> None:
         gate.enter(4, Cancellation())
         entered.set()
 
-    with gate.alone():
-        with pytest.raises(InputError), gate.alone():
+    with gate.exclusive():
+        with pytest.raises(InputError), gate.exclusive():
             pass
         thread = threading.Thread(target=enter)
         thread.start()

@@ -16,8 +16,8 @@ from support.fake_parts import FakeBackbone, FakeSource
 from atomr_local.assistant import Assistant
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, QueryError, SettingsError
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.parts import Parts
 from atomr_local.reasoning.trace.events import AnswerReady, Event
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.compact import parse_compact
@@ -103,7 +103,7 @@ def test_unusable_changes_are_refused_and_nothing_changes(
 
 
 def test_while_a_question_runs_nothing_can_be_switched(assistant: Assistant, freed: list[str]) -> None:
-    events = assistant.ask("Who?", plan=parse_compact('1. a? = Search("a")', "Who?"))
+    events = assistant.ask("Who wrote Emma?", plan=parse_compact('1. a? = Search("a")', "Who?"))
     next(events)
     with pytest.raises(InputError, match="another question"):
         assistant.reconfigure(model="other")
@@ -122,16 +122,16 @@ def test_a_question_stops_at_once_while_parts_load_and_they_are_there_for_the_ne
 ) -> None:
     go_on, begun, loaded = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(self: Parts, *_: object) -> None:
+    def slow(self: Session, *_: object) -> None:
         begun.set()
         go_on.wait(30)
         self.backbone = FakeBackbone()  # type: ignore[assignment]
         loaded.set()
 
-    monkeypatch.setattr(Parts, "_load_backbone", slow)
+    monkeypatch.setattr(Session, "_load_backbone", slow)
     assistant = Assistant(load_settings())
     seen: list[Event] = []
-    asking = threading.Thread(target=lambda: seen.extend(assistant.ask("Who?", sources=[])))
+    asking = threading.Thread(target=lambda: seen.extend(assistant.ask("Who wrote Emma?", sources=[])))
     asking.start()
     assert begun.wait(30)
     assistant.cancel()
@@ -211,7 +211,7 @@ def test_cancel_ends_a_running_query_and_the_next_one_runs(graph: Assistant) -> 
 
 def test_a_query_may_be_run_beside_a_question_on_the_index_that_is_open(graph: Assistant) -> None:
     plan = parse_compact('1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")', "Who?")
-    events = graph.ask("Who?", plan=plan, sources=["graph"])
+    events = graph.ask("Who wrote Emma?", plan=plan, sources=["graph"])
     next(events)
     assert graph.query_graph(NAMES).rows
     assert [event.answers for event in events if isinstance(event, AnswerReady)] == [("Bob Lee",)]

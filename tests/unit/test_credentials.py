@@ -151,7 +151,7 @@ def test_settings_that_are_none_do_not_tell_a_secret(
     (own_home / "config.toml").write_text(text.replace("CANARY", CANARY))
     with pytest.raises(SettingsError) as refused:
         save_settings({"top_k": 4})
-    for command in (["config", "show"], ["ask", "Who?"]):
+    for command in (["config", "show"], ["ask", "Who wrote Emma?"]):
         with pytest.raises(SystemExit) as stop:
             main(command)
         assert stop.value.code == 1

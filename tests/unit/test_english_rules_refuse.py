@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.answer_type import expected_type
-from atomr_local.language.countries import adjectives, countries_in
-from atomr_local.language.is_question import understands
 from atomr_local.language.literals import dates_in, parse_date, parse_quantity
+from atomr_local.language.names import adjectives, countries_in
+from atomr_local.language.question_kind import expected_type, understands
 from atomr_local.language.words import english, number_words
-from atomr_local.reasoning.answer_selection.selection import year_asked_for
-from atomr_local.reasoning.asking.extractive_compression import cut_passage
+from atomr_local.reasoning.answer_selection import year_asked_for
+from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
-from atomr_local.reasoning.verdict.repetition import repeats
-from atomr_local.sources.graph.filter.conditions import comparison, described, is_superlative, negated
+from atomr_local.reasoning.verdict.judge import repeats
+from atomr_local.sources.graph.conditions import comparison, described, is_superlative, negated
 from atomr_local.sources.graph.qualified_statements import split_time
-from atomr_local.sources.graph.relate.containment import requested_level
-from atomr_local.sources.graph.relate.counting import asks_how_many, counted, whose_number
+from atomr_local.sources.graph.relate.values import asks_how_many, counted, requested_level, whose_number
 from atomr_local.sources.protocol import Value, ValueKind
 
 LEAN = FORMATS["lean"]

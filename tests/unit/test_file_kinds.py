@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.records import read_records
-from atomr_local.file_kinds import kind_of
-from atomr_local.history.files.trace_import import read_traces
+from atomr_local.evaluation.datasets import read_records
+from atomr_local.files import kind_of
+from atomr_local.history.trace_import import read_traces
 from atomr_local.indexing.readers.base import Skipped
 from atomr_local.indexing.readers.detect import detect_graph_format, open_articles
 

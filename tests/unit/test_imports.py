@@ -45,6 +45,16 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
     assert loaded_by(code) == []
 
 
+@pytest.mark.parametrize("module", ["cli.commands.ask", "tui.app"])
+def test_the_first_screen_and_the_first_command_wait_for_no_planner_and_no_settings(module: str) -> None:
+    code = (
+        f"import sys, atomr_local.{module}\n"
+        "print(*[name for name in ('pydantic', 'atomr_local.planning.planner', 'importlib.metadata') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.split() == []
+
+
 def test_this_test_would_see_a_heavy_library() -> None:
     assert loaded_by("import pyoxigraph") == ["pyoxigraph"]
 

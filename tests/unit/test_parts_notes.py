@@ -11,7 +11,7 @@ from atomr_local import paths
 from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 
 
@@ -27,7 +27,7 @@ def damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("damaged")
 def test_the_parts_of_a_question_note_it() -> None:
-    parts = Parts(load_settings())
+    parts = Session(load_settings())
     assert parts.graph_directory().name == "starter"
     assert "mine cannot be used, starter is used instead" in parts.notes.get_nowait()
 
@@ -44,7 +44,7 @@ def test_the_command_line_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_model_that_is_not_there_is_told_before_indexes_are_built(tmp_path: Path) -> None:
-    parts = Parts(load_settings(model=str(tmp_path / "absent.gguf")))
+    parts = Session(load_settings(model=str(tmp_path / "absent.gguf")))
     stages: list[str] = []
     with pytest.raises(ModelError, match=r"absent\.gguf"):
         parts.load(("text", "graph"), stages.append)

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
-from atomr_local import parts as module
+from atomr_local import session as module
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.parts import Parts, quiet
+from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import Settings
 
 
 @pytest.fixture
-def parts(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Parts:
+def parts(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     settings = Settings(text_index="mine", graph_index="mine", features={"span_reader": False})  # type: ignore[arg-type]
-    made = Parts(settings, FakeBackbone([]))
+    made = Session(settings, FakeBackbone([]))
 
     def opened(name: str, tools: Any) -> FakeSource:
         folder = own_home / "indexes" / name / "mine"
@@ -33,7 +33,7 @@ def parts(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Parts:
     return made
 
 
-def test_it_is_left_out_told_and_taken_in_again(parts: Parts, own_home: Path) -> None:
+def test_it_is_left_out_told_and_taken_in_again(parts: Session, own_home: Path) -> None:
     folder = own_home / "indexes" / "text" / "mine"
     local = ("text", "graph")
 
@@ -50,7 +50,7 @@ def test_it_is_left_out_told_and_taken_in_again(parts: Parts, own_home: Path) ->
     assert asked() == {"text", "graph"}
 
 
-def test_without_any_source_left_the_question_says_why(parts: Parts, own_home: Path) -> None:
+def test_without_any_source_left_the_question_says_why(parts: Session, own_home: Path) -> None:
     parts.load(("text",), quiet)
     (own_home / "indexes" / "text" / "mine").rmdir()
     parts.load(("text",), quiet)
@@ -59,11 +59,11 @@ def test_without_any_source_left_the_question_says_why(parts: Parts, own_home: P
 
 
 def test_where_all_is_there_no_thread_is_begun_and_nothing_is_waited_for(
-    parts: Parts, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    parts: Session, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[object] = []
-    real = Parts._load
-    monkeypatch.setattr(Parts, "_load", lambda self, *given: (loads.append(given), real(self, *given))[1])
+    real = Session._load
+    monkeypatch.setattr(Session, "_load", lambda self, *given: (loads.append(given), real(self, *given))[1])
 
     def load(*local: str) -> int:
         parts.load(local, quiet, Cancellation())

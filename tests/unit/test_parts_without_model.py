@@ -11,11 +11,11 @@ import pytest
 from support.fake_parts import FakeBackbone, reply
 from support.served_parts import PagesSource
 
-from atomr_local import parts as module
+from atomr_local import session as module
 from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError, ModelError
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.parts import Parts, quiet
+from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.registry import open_source
 
@@ -28,7 +28,7 @@ class Held:
         self.times = 0
         self.opened: list[str] = []
 
-    def load(self, parts: Parts) -> None:
+    def load(self, parts: Session) -> None:
         self.times += 1
         self.begun.set()
         assert self.go_on.wait(60)
@@ -43,7 +43,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
         made.opened.append(name)
         return PagesSource() if name == "text" else open_source(name, tools)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Parts, "_load_backbone", lambda self, *_: made.load(self))
+    monkeypatch.setattr(Session, "_load_backbone", lambda self, *_: made.load(self))
     monkeypatch.setattr(module, "open_source", opened)
     yield made
     made.go_on.set()
@@ -121,10 +121,10 @@ def test_closing_waits_for_the_model_and_frees_it(assistant: Assistant, held: He
 def test_an_error_of_the_model_is_told_to_who_wants_it_alone(
     assistant: Assistant, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_parts: Parts, *_: object) -> None:
+    def broken(_parts: Session, *_: object) -> None:
         raise ModelError("no such model")
 
-    monkeypatch.setattr(Parts, "_load_backbone", broken)
+    monkeypatch.setattr(Session, "_load_backbone", broken)
     with pytest.raises(ModelError, match="no such model"):
         assistant.preload()
     assert assistant.lookups.search_text("lake")

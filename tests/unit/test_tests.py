@@ -39,11 +39,15 @@ def test_names_of_test_files_are_unique() -> None:
     assert [name for name, count in counts.items() if count > 1] == []
 
 
+def _is_room(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 def test_unit_mirrors_the_package() -> None:
     folders = {file.parent.relative_to("unit") for file in CASES if file.parts[0] == "unit"}
     strange = {
         str(folder)
         for folder in folders
-        if folder.parts and folder.parts[0] not in BESIDE and not (ROOT / "atomr_local" / folder).is_dir()
+        if folder.parts and folder.parts[0] not in BESIDE and not _is_room(ROOT / "atomr_local" / folder)
     }
     assert strange == set()

@@ -7,13 +7,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from pathlib import Path
 
-from atomr_local.backbone.llama.chat.encoder import ChatEncoder, EncodedPrompt
-from atomr_local.backbone.llama.cpu_variants import AUTO
-from atomr_local.backbone.llama.decoding import EncodedRequest
-from atomr_local.backbone.llama.engine import AbortFlag, Engine
-from atomr_local.backbone.llama.library import ALL_LAYERS, layers_on_gpu, library, loaded_cpu_variant
-from atomr_local.backbone.llama.scheduler import Scheduler, closed_error
-from atomr_local.backbone.llama.snapshots import PREFIXES, Snapshots
+from atomr_local.backbone.llama.chat import ChatEncoder, EncodedPrompt
+from atomr_local.backbone.llama.engine import (
+    ALL_LAYERS,
+    AUTO,
+    AbortFlag,
+    Engine,
+    layers_on_gpu,
+    library,
+    loaded_cpu_variant,
+)
+from atomr_local.backbone.llama.prefix_cache import PREFIXES, Snapshots
+from atomr_local.backbone.llama.scheduler import EncodedRequest, Scheduler, closed_error
 from atomr_local.backbone.llama.weights import (
     MOST_PARAMETERS,
     VERSION,
@@ -23,8 +28,7 @@ from atomr_local.backbone.llama.weights import (
     suited,
     weights_to_run,
 )
-from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, Prompt
+from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, OutputText, Prompt
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.gguf import check_adapters, check_model
 
@@ -79,12 +83,12 @@ class LlamaBackbone:
             adapter: a LoRA adapter (GGUF) made for this model.
             context_tokens: capped to what the model was trained for.
             threads, batch_threads: while generating and while evaluating a prompt; 0 chooses for this machine.
-            speculative: prompt-lookup decoding (see `prompt_lookup.py`).
+            speculative: prompt-lookup decoding (see `scheduler.py`).
             reuse: use the prefix cache (see `prefix_cache.py`).
             parallel: slots at most; fewer where their memory would exceed a gigabyte.
             storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
             cache: the directory for prepared weights and snapshots; None: neither is kept.
-            cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
+            cpu_variant: llama.cpp's CPU backend (see `engine.py`); the first load in a process decides.
             notify: takes a message for the user, for example that damaged weights are rebuilt.
             extra_buffers, gpu_layers: see :class:`Engine`.
             task_adapters: by task (`GenerationRequest.task`), an adapter on top of `adapter` for its calls alone.

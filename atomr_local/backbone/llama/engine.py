@@ -6,18 +6,296 @@ the vocabulary may be called from elsewhere, and never after :meth:`Engine.close
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import mmap
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.llama.library import ALL_LAYERS, clear_messages, last_messages, layers_on_gpu, library
-from atomr_local.backbone.llama.untouched import pieces, release_untouched
-from atomr_local.errors import Cancelled, ModelError
-from atomr_local.system.threads import batch_threads, generation_threads
+import numpy as np
+
+from atomr_local.errors import Cancelled, MissingPartError, ModelError
+from atomr_local.system.installation import add_packages
+from atomr_local.system.threads import batch_threads, generation_threads, prepare_threads
+
+# Chooses llama.cpp's CPU backend for this processor.
+#
+# The README's command builds llama.cpp with one CPU backend for each generation of processors
+# (`GGML_CPU_ALL_VARIANTS`), as libraries of their own beside `libllama`. Each says whether this processor can run it,
+# and how much of the processor it uses (`ggml_backend_score`). One of them must be loaded before a model is. Because
+# nothing is compiled for the building machine alone, an installation may be moved or shared between machines.
+#
+# A build with a single backend, linked in, has no such libraries and needs none of this.
+
+AUTO = "auto"
+_PREFIX = "libggml-cpu-"
+_SUFFIX = ".so"  # also on macOS, where modules keep it
+
+
+@dataclass(frozen=True, slots=True)
+class CpuVariant:
+    """A CPU backend that was built.
+
+    Attributes:
+        name: such as haswell, zen4 or armv8.2_1.
+        score: 0 when this processor cannot run it; the highest suits it best.
+    """
+
+    name: str
+    path: Path
+    score: int
+
+
+def library_directory(api: Any) -> Path:
+    """Where the imported llama_cpp keeps its libraries."""
+    return Path(api.llama_cpp._base_path)
+
+
+def variants(directory: Path) -> list[CpuVariant]:
+    """The CPU backends in `directory`, the one that suits this processor best first; none in a build with one.
+
+    Loading a backend runs no instruction that a lesser processor lacks: its score is compiled for the oldest.
+    """
+    found = []
+    for path in sorted(directory.glob(f"{_PREFIX}*{_SUFFIX}")):
+        try:
+            score = ctypes.CDLL(str(path)).ggml_backend_score
+        except (OSError, AttributeError):  # damaged, or no backend
+            continue
+        score.restype = ctypes.c_int
+        found.append(CpuVariant(path.name[len(_PREFIX) : -len(_SUFFIX)], path, int(score())))
+    return sorted(found, key=lambda variant: (-variant.score, variant.name))
+
+
+def load_variant(api: Any, wanted: str = AUTO) -> str:
+    """Load the CPU backend named `wanted`, or the best one, and any other backend that was built beside it.
+
+    Call it once in a process, after `llama_cpp` is imported and before a model is loaded. Only llama_cpp's own
+    directory is searched; ggml's default would include the current directory.
+
+    Returns:
+        the name of the variant; empty for a build whose single CPU backend is linked in.
+
+    Raises:
+        ModelError: there is no such variant, or none for this processor.
+    """
+    directory = library_directory(api)
+    built = variants(directory)
+    if not built:
+        if wanted != AUTO:
+            raise ModelError(
+                f"llm.cpu_variant is {wanted!r}, but this build of llama.cpp has a single CPU backend",
+                hint='Set llm.cpu_variant to "auto", or build llama.cpp with the README\'s command.',
+            )
+        return ""
+    usable = [variant for variant in built if variant.score > 0]
+    chosen = next((variant for variant in usable if wanted in (AUTO, variant.name)), None)
+    if chosen is None:
+        names = ", ".join(variant.name for variant in usable) or "none"
+        raise ModelError(
+            f"this processor has no CPU backend {wanted!r}; it can run: {names}"
+            if wanted != AUTO
+            else "none of the CPU backends that were built runs on this processor",
+            hint='Set llm.cpu_variant to "auto".' if wanted != AUTO else "Install again with the README's command.",
+        )
+    # Through libllama, whose ggml it must be: a wheel holds copies where a build has links.
+    load = api.llama_cpp._lib.ggml_backend_load
+    load.restype, load.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    for path in (chosen.path, *_others(directory)):
+        if not load(str(path).encode()) and path == chosen.path:
+            raise ModelError(f"{path} cannot be loaded", hint="Install llama-cpp-python again.")
+    return chosen.name
+
+
+def _others(directory: Path) -> list[Path]:
+    """Backends for other devices (CUDA, Vulkan, …) that a build of one's own may have beside the CPU's."""
+    known = {"libggml", "libggml-base"}
+    found = directory.glob(f"libggml-*{_SUFFIX}")
+    return sorted(path for path in found if path.stem not in known and not path.name.startswith(_PREFIX))
+
+
+# Imports llama_cpp on first use, with one CPU backend; collects its messages instead of printing them.
+
+ALL_LAYERS = -1
+_messages: deque[str] = deque(maxlen=50)
+_c_stderr = threading.Lock()
+_loading = threading.Lock()
+_cpu_variant = [""]
+_callbacks: list[Any] = []  # what C code holds a pointer to must never be collected
+
+
+def library(cpu_variant: str = AUTO) -> Any:
+    """llama_cpp, imported on first need, its messages collected instead of printed.
+
+    Args:
+        cpu_variant: which CPU backend the first call loads (see :func:`load_variant`); later calls keep that one.
+
+    Raises:
+        MissingPartError: llama-cpp-python is not installed.
+        ModelError: there is no such CPU backend, or none for this processor.
+    """
+    with _loading:
+        llama_cpp = import_library()
+        if not _callbacks:
+
+            @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator, unused-ignore]
+            def collect(level: int, text: bytes, user_data: Any) -> None:  # noqa: ARG001
+                if level in (3, 4, 5) and text:  # warnings, errors and their continuation
+                    _messages.append(text.decode("utf-8", "replace"))
+
+            llama_cpp.llama_log_set(collect, None)
+            _cpu_variant[:] = [load_variant(llama_cpp, cpu_variant)]
+            llama_cpp.llama_backend_init()
+            _callbacks.append(collect)
+        # Another user of the library in this process may have put its own printer back.
+        llama_cpp.llama_log_set(_callbacks[0], None)
+        return llama_cpp
+
+
+def loaded_cpu_variant() -> str:
+    """The CPU backend in use: its name, or an empty text for a build with a single one. Loads the library."""
+    library()
+    return _cpu_variant[0]
+
+
+def layers_on_gpu(wanted: int) -> int:
+    """How many layers go to the GPU (-1: all) of those that are wanted there: none where the library knows no GPU."""
+    return wanted if library().llama_supports_gpu_offload() else 0
+
+
+def import_library() -> Any:
+    """llama_cpp, imported and no more: no CPU backend is loaded, and messages are printed.
+
+    Raises:
+        MissingPartError: llama-cpp-python is not installed.
+    """
+    prepare_threads()
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else it starts a debugger when it aborts
+    try:
+        import llama_cpp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingPartError(
+            f"llama-cpp-python cannot be loaded: {error}", hint=f"Install it with: {add_packages('llama-cpp-python')}"
+        ) from error
+    return llama_cpp
+
+
+def clear_messages() -> None:
+    """Forget what llama.cpp has complained about so far."""
+    _messages.clear()
+
+
+def last_messages() -> str:
+    """What llama.cpp has complained about since they were cleared, on one line."""
+    return " ".join("".join(_messages).split())
+
+
+@contextlib.contextmanager
+def quiet_c_stderr() -> Iterator[None]:
+    """Drop what C code prints on its standard error stream; the file descriptor, Python's, is left alone.
+
+    For the one thing that llama.cpp prints past its log callback, the complaint about a grammar. Does nothing
+    where the stream cannot be reached.
+    """
+    libc = ctypes.CDLL(None)
+    try:
+        stream = ctypes.c_void_p.in_dll(libc, "__stderrp" if sys.platform == "darwin" else "stderr")
+    except ValueError:
+        yield
+        return
+    libc.fopen.restype = ctypes.c_void_p
+    libc.fclose.argtypes = [ctypes.c_void_p]
+    nothing = libc.fopen(os.devnull.encode(), b"w")
+    if not nothing:
+        yield
+        return
+    with _c_stderr:
+        kept, stream.value = stream.value, nothing
+        try:
+            yield
+        finally:
+            stream.value = kept
+            libc.fclose(nothing)
+
+
+# Gives memory that holds nothing yet back to the system.
+#
+# llama.cpp writes zeros over the whole memory of a context when it makes it, so that all of it is resident from the
+# beginning: 360 MB for the starter, of which a day of questions reaches a fraction. A page of zeros that is given back
+# reads as zeros again, so nothing changes but the memory in use.
+
+_MAPS = Path("/proc/self/maps")
+_ANONYMOUS = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) rw-p 00000000 00:00 0 *$", re.MULTILINE)
+# What may lie in one piece with the memory of a context: the system joins neighbours, such as room for its sums.
+_NEIGHBOURS = 256 << 20
+_SMALLEST = 64 << 20  # of a context whose memory is looked for
+_CHUNK = 4 << 20
+_OWN_PAGES = 2  # of glibc's notes on a block: it was mapped for itself
+
+
+Piece = tuple[int, int]
+
+
+def pieces() -> frozenset[Piece]:
+    """The pieces of anonymous memory that this process has, as (begin, end); empty if the system does not tell."""
+    try:
+        found = _ANONYMOUS.findall(_MAPS.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset((int(begin, 16), int(end, 16)) for begin, end in found)
+
+
+def release_untouched(size: int, before: Collection[Piece]) -> int:
+    """Give back the zeros of the piece of memory of about `size` bytes that was made since `before`; on Linux alone.
+
+    A piece that holds `size` bytes in one block, and little else, holds that block in its middle, wherever the block
+    begins; only this block is looked at, and given back if it is all zeros. Nothing may use it meanwhile.
+
+    Args:
+        before: what :func:`pieces` gave before the memory was made. What was there already is not looked at.
+
+    Returns:
+        how many bytes were given back.
+    """
+    if size < _SMALLEST:
+        return 0
+    made = pieces().difference(before)
+    fitting = [(begin, end) for begin, end in made if size <= end - begin <= size + min(size // 2, _NEIGHBOURS)]
+    return sum(_release(end - size, begin + size, size) for begin, end in fitting)
+
+
+def _release(begin: int, end: int, size: int) -> int:
+    """Give this back if it is all zeros, and the rest of the block where its beginning can be told."""
+    page = mmap.PAGESIZE
+    begin, end = -(-begin // page) * page, end // page * page
+    if not all(_zero(start, min(_CHUNK, end - start)) for start in range(begin, end, _CHUNK)):
+        return 0
+    first = begin
+    while first > end - size and _zero(first - page, page):
+        first -= page
+    # The C library notes the size of a block of its own pages before it, in the first of them.
+    noted = ctypes.c_uint64.from_address(first - page + 8).value if first > end - size else 0
+    if size <= noted & ~7 <= size + (1 << 16) and noted & 7 == _OWN_PAGES:
+        last = (first - page + size) // page * page
+        if all(_zero(start, min(_CHUNK, last - start)) for start in range(end, last, _CHUNK)):
+            begin, end = first, max(end, last)
+    system = ctypes.CDLL(None, use_errno=True)
+    system.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return end - begin if system.madvise(begin, end - begin, mmap.MADV_DONTNEED) == 0 else 0
+
+
+def _zero(start: int, size: int) -> bool:
+    block = memoryview((ctypes.c_char * size).from_address(start)).cast("B")
+    return not np.frombuffer(block, dtype=np.uint64).any()
+
 
 BATCH_TOKENS = 512
 _LONGEST_RUN = 2000  # of characters; 8,000 are safe on a stack of 8 MB, 60,000 are not

@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from atomr_local.backbone.llama.library import ALL_LAYERS, layers_on_gpu, library
+from atomr_local.backbone.llama.engine import ALL_LAYERS, layers_on_gpu, library
 from atomr_local.errors import ModelError
+from atomr_local.files import process_alive
 from atomr_local.gguf import GgufHeader
-from atomr_local.output_files import process_alive
 from atomr_local.system.offline_imports import import_without_sockets
 
 Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]

@@ -19,10 +19,16 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from atomr_local.backbone.openai.event_stream import EndpointError, EventStream, Watched, error_text
-from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.protocol import BackboneInfo, Finish, Generation, GenerationRequest, Prompt
-from atomr_local.backbone.structured_output import JsonSchema
+from atomr_local.backbone.openai.address import EndpointError, EventStream, Watched, error_text
+from atomr_local.backbone.protocol import (
+    BackboneInfo,
+    Finish,
+    Generation,
+    GenerationRequest,
+    JsonSchema,
+    OutputText,
+    Prompt,
+)
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 

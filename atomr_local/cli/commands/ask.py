@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from atomr_local.cli.completion import strategy_names
-from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
+from atomr_local.cli.options import (
+    ModelOptions,
+    StrategyChoice,
+    Within,
+    argument,
+    assigned_options,
+    check_assigned,
+    flag,
+    option,
+    options_of,
+    parameters,
+)
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import AtomrError, InputError, PlanError
-from atomr_local.input_files import read_text
+from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
@@ -21,51 +31,33 @@ if TYPE_CHECKING:
     from atomr_local.tree.nodes import Tree
 
 
+@parameters
+class AskWish:
+    """A question or a file of them, how it is answered, and what is told."""
+
+    question: str | None = argument(required=False)
+    questions_file: str | None = option(
+        "Ask the questions in this file, one a line (-: standard input); with --jsonl, print a trace a line.",
+        "--file", metavar="FILE",
+    )  # fmt: skip
+    as_json: bool = flag("Print the trace as JSON.", "--json")
+    as_jsonl: bool = flag("Print the events as they happen, one JSON object a line.", "--jsonl")
+    plan_file: Path | None = option("Run this plan (compact notation, or the paper's JSON).", "--plan")
+    method: StrategyChoice
+    part: Within
+    guess: bool = flag("If the answer is not found, show the best guess too, marked as a guess.")
+    verbose: bool = flag("Tell also what each step thought, did, saw and weighed.")
+    fail_if_unknown: bool = flag("Exit with status 3 if the answer is not found (else 0).")
+    goes_on: bool = flag(
+        "The question follows the last one asked: it may say “her”, “there” or “the other one”.", "--continue"
+    )
+    no_history: bool = flag("Do not keep this question (see `atomr history`).")
+    chosen: ModelOptions
+
+
 @click.command()
-@click.argument("question", required=False)
-@click.option(
-    "--file",
-    "questions_file",
-    metavar="FILE",
-    help="Ask the questions in this file, one a line (-: standard input); with --jsonl, print a trace a line.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
-@click.option("--jsonl", "as_jsonl", is_flag=True, help="Print the events as they happen, one JSON object a line.")
-@click.option(
-    "--plan",
-    "plan_file",
-    type=click.Path(path_type=Path),
-    help="Run this plan (compact notation, or the paper's JSON).",
-)
-@click.option(
-    "-s", "--strategy", metavar="NAME", shell_complete=strategy_names, help="Reasoning method; see `atomr strategies`."
-)
-@strategy_option
-@click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
-@click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")
-@click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 if the answer is not found (else 0).")
-@click.option(
-    "--continue", "goes_on", is_flag=True,
-    help="The question follows the last one asked: it may say “her”, “there” or “the other one”.",
-)  # fmt: skip
-@click.option("--no-history", is_flag=True, help="Do not keep this question (see `atomr history`).")
-@model_options
-def ask(
-    *,
-    question: str | None,
-    questions_file: str | None,
-    as_json: bool,
-    as_jsonl: bool,
-    plan_file: Path | None,
-    strategy: str | None,
-    assigned: tuple[str, ...],
-    guess: bool,
-    verbose: bool,
-    fail_if_unknown: bool,
-    goes_on: bool,
-    no_history: bool,
-    **options: object,
-) -> int:
+@options_of(AskWish)
+def ask(wish: AskWish) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
 
     If the evidence does not support an answer, the command prints "Not found", the reason, and what to do. A QUESTION
@@ -77,38 +69,43 @@ def ask(
 
     Example: atomr ask "Who is the mother of the author of Frankenstein?"
     Then: atomr ask --continue "and her father?"
+    In a part of your documents: atomr ask "How much is the hotel limit?" --in hr/ --in after:2024
     """
-    if as_json and as_jsonl:
+    if wish.as_json and wish.as_jsonl:
         raise click.UsageError("use either --json or --jsonl")
-    if goes_on and plan_file is not None:
+    if wish.goes_on and wish.plan_file is not None:
         raise click.UsageError("use either --continue or --plan")
-    if (question is None) == (questions_file is None):
+    if (wish.question is None) == (wish.questions_file is None):
         raise click.UsageError(
-            "give a QUESTION, or --file with questions" if question is None else "use either QUESTION or --file"
+            "give a QUESTION, or --file with questions" if wish.question is None else "use either QUESTION or --file"
         )
-    if questions_file is not None and (goes_on or plan_file is not None or as_json):
+    if wish.questions_file is not None and (wish.goes_on or wish.plan_file is not None or wish.as_json):
         raise click.UsageError("--file does not go with --continue, --plan or --json; --jsonl prints a trace a line")
     from atomr_local.assistant import Assistant
     from atomr_local.cli.asking import Asking, ask_all, exit_status, given_question, given_questions
 
-    questions = given_questions(questions_file) if questions_file is not None else [given_question(question or "")]
-    set_options = assigned_options(assigned)
-    with Assistant.open(**overrides(**options, strategies=set_options or None)) as assistant:
-        check_assigned(set_options, strategy or assistant.settings.strategy)
+    file = wish.questions_file
+    questions = given_questions(file) if file is not None else [given_question(wish.question or "")]
+    lines: Literal["events", "traces"] = "events" if file is None else "traces"
+    output = "json" if wish.as_json else lines if wish.as_jsonl else "text"
+    set_options = assigned_options(wish.method.assigned)
+    with Assistant.open(**wish.chosen.overrides(strategies=set_options or None)) as assistant:
+        check_assigned(set_options, wish.method.strategy or assistant.settings.strategy)
         announce_remote(assistant.settings)
         way = Asking(
             assistant,
-            strategy,
-            plan=_read_plan(plan_file, questions[0]) if plan_file is not None else None,
-            conversation=_conversation() if goes_on else None,
-            output="json" if as_json else "text" if not as_jsonl else "events" if questions_file is None else "traces",
-            guess=guess,
-            verbose=verbose,
-            keep=assistant.settings.history.keep and not no_history,
+            wish.method.strategy,
+            plan=_read_plan(wish.plan_file, questions[0]) if wish.plan_file is not None else None,
+            conversation=_conversation() if wish.goes_on else None,
+            within=wish.part.within,
+            output=output,
+            guess=wish.guess,
+            verbose=wish.verbose,
+            keep=assistant.settings.history.keep and not wish.no_history,
         )
-        if questions_file is not None:
-            return ask_all(questions, way, fail_if_unknown=fail_if_unknown)
-        return exit_status(way.ask(questions[0]), fail_if_unknown=fail_if_unknown)
+        if file is not None:
+            return ask_all(questions, way, fail_if_unknown=wish.fail_if_unknown)
+        return exit_status(way.ask(questions[0]), fail_if_unknown=wish.fail_if_unknown)
 
 
 def _conversation() -> Conversation:
@@ -162,8 +159,8 @@ def _read_plan(file: Path, question: str) -> Tree:
 @click.argument("question")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan with its origin and attempts as JSON.")
 @click.option("--paper", is_flag=True, help="Print the published JSON notation.")
-@model_options
-def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
+@options_of(ModelOptions)
+def plan(chosen: ModelOptions, question: str, as_json: bool, paper: bool) -> int:
     """Decompose a question into a reasoning tree, without answering it.
 
     Example: atomr plan "Who is the father of the director of Jaws?"
@@ -172,7 +169,7 @@ def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
     from atomr_local.tree.compact import to_compact
     from atomr_local.tree.paper import to_paper
 
-    with Assistant.open(**overrides(**options)) as assistant:
+    with Assistant.open(**chosen.overrides()) as assistant:
         announce_remote(assistant.settings)
         ready = assistant.plan(question)
     if as_json:

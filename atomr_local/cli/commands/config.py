@@ -9,8 +9,7 @@ from atomr_local.cli.completion import setting_keys, setting_values
 from atomr_local.cli.output import note, print_json
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.sanitize import sanitize
-from atomr_local.settings.schema import Settings, leaves, load_settings, origins
-from atomr_local.settings.text import read_settings_text
+from atomr_local.settings.schema import Settings, leaves, load_settings, origins, read_settings_text
 
 
 @click.group()

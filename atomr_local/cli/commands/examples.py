@@ -10,17 +10,11 @@ import click
 
 from atomr_local import paths
 from atomr_local.cli.completion import index_lists
-from atomr_local.cli.kept_items import numbered, told_problems
+from atomr_local.cli.options import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import KINDS, STARTER, index_names, index_path
-from atomr_local.planning.examples import (
-    Example,
-    check_example,
-    drop_example,
-    keep_example,
-    read_examples,
-)
+from atomr_local.planning.examples import Example, check_example, drop_example, keep_example, read_examples
 from atomr_local.sanitize import sanitize
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import read_indexes

@@ -3,26 +3,233 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import closing
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from atomr_local.cli.commands.graph_from_text import from_text
 from atomr_local.cli.completion import graph_indexes, text_indexes
-from atomr_local.cli.output import note, note_sentence, print_json
-from atomr_local.cli.privacy import marked_private, private_option
-from atomr_local.errors import AtomrError
+from atomr_local.cli.options import (
+    ModelChoice,
+    Privacy,
+    argument,
+    flag,
+    marked_private,
+    option,
+    options_of,
+    overrides,
+    parameters,
+)
+from atomr_local.cli.output import announce_remote, note, note_sentence, print_json
+from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.graph_index.context import BuildProgress
-    from atomr_local.indexing.readers.detect import GraphFormat
+    from atomr_local.assistant import Assistant
+    from atomr_local.indexing.graph_index.build import BuildProgress
     from atomr_local.indexing.store import Manifest
+    from atomr_local.page_facts.extraction import ModelReading
+    from atomr_local.page_facts.fact_file import PageRead
+    from atomr_local.settings.schema import Settings
     from atomr_local.sources.graph.sparql.process import RunningQuery
+
+
+# `atomr graph from-text`: a graph of the facts that the passages of a text index state.
+
+_TOLD_EVERY = 5.0  # seconds
+_LEFT_OUT = {
+    "label": "under labels that name no property",
+    "value": "that are too long or of another kind",
+    "subject": "in rows that do not name one thing",
+    "field": "in fields of infoboxes that fit no known property",
+}
+
+
+@parameters
+class FromTextWish:
+    """What facts are read from, and how."""
+
+    text_index: str = argument(metavar="TEXT_INDEX", shell_complete=text_indexes)
+    name: str | None = option(
+        "Name of the graph index [default: that of the text index].", metavar="NAME", shell_complete=graph_indexes
+    )
+    out: Path | None = option(
+        "Where the facts are kept, as JSON lines [default: in the folder facts beside the indexes].", metavar="FILE"
+    )
+    facts_only: bool = flag("Write the facts and build no index, to look through them first.")
+    with_model: bool = flag("Have the model read more than set phrases tell: slow, and often wrong.")
+    sure: float | None = option(
+        "How sure both readers must be of what the model reads [default: 0.85].",
+        type=click.FloatRange(0.0, 1.0), metavar="P",
+    )  # fmt: skip
+    pages: int | None = option("Read at most N pages.", type=click.IntRange(min=1), metavar="N")
+    again: bool = flag("Begin with the first page, though there is a file of facts.")
+    chosen: ModelChoice
+    share_private: bool = flag("Allow a graph that is not private, and a model elsewhere.")
+
+
+@click.command("from-text")
+@options_of(FromTextWish)
+def from_text(wish: FromTextWish) -> None:
+    """Make a graph index of what the passages of TEXT_INDEX state about their page's subject.
+
+    Front matter, the rows of tables and a list at the beginning ("Born: 1950") give facts, and so do infoboxes of
+    wikis and set phrases such as "directed by …" or "born 3 May 1901 in …". All are taken as they stand. With
+    --with-model the model also reads the answers to some sixty questions, such as "What is the capital of …?", and
+    what a span reader confirms is kept. Each fact holds its passage and sentence. Not every fact is right: look
+    through the file. Run the same command again to resume a stopped run.
+
+    Example: atomr graph from-text notes
+    """
+    from atomr_local import paths
+    from atomr_local.indexing.starter import ensure_index
+    from atomr_local.indexing.store import check_name, resolve
+    from atomr_local.page_facts.extraction import SURE
+    from atomr_local.settings.schema import load_settings
+    from atomr_local.sources.privacy import check_derived, check_private
+
+    read = {"text_index": wish.text_index, "sources": ("text",), "share_private": wish.share_private}
+    settings = load_settings(**overrides(**vars(wish.chosen), **read))
+    threshold = (SURE if wish.sure is None else wish.sure) if wish.with_model else None
+    name = wish.name or wish.text_index
+    check_name(name)
+    check_derived(settings, wish.text_index, name)
+    if wish.with_model:
+        check_private(settings, ("text",), web=False)
+    directory = ensure_index("text", resolve("text", wish.text_index))
+    facts = wish.out or paths.data_dir() / "facts" / f"{name}.jsonl"
+    if not wish.facts_only:
+        _check_not_another(name, facts)
+    found = _read(settings, directory, facts, threshold, again=wish.again, pages=wish.pages)
+    if wish.facts_only:
+        return
+    if not found:
+        raise InputError(
+            f"no fact was found in {wish.text_index}",
+            hint="Set phrases are found, such as “… was born in Leeds”. --with-model has the model read more.",
+        )
+    _build(name, facts)
+
+
+def _read(
+    settings: Settings, directory: Path, facts: Path, sure: float | None, *, again: bool, pages: int | None
+) -> int:
+    """Write the facts to the file; how many it has. `sure`: None without the model."""
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.cli.output import interrupt
+    from atomr_local.page_facts.fact_file import fact_file, read_pages
+    from atomr_local.page_facts.passages import Passages
+
+    cancellation = Cancellation()
+    with ExitStack() as stack:
+        file = stack.enter_context(fact_file(facts, _described(settings, directory, sure), again=again))
+        passages = Passages(directory)
+        stack.callback(passages.close)
+        stop, reading = cancellation.cancel, None
+        if sure is not None:
+            announce_remote(settings)
+            reading, assistant = _model(settings, sure, stack)
+
+            def stop() -> None:
+                cancellation.cancel()
+                assistant.cancel()
+
+        if file.pages:
+            note(f"{file.pages} pages are read already; going on")
+        try:
+            with interrupt(stop):
+                read_pages(passages.pages(), file, reading, most=pages, on_page=_shown(), cancellation=cancellation)
+        except Cancelled:
+            note(f"What was read is kept in {facts}. Run the same command again to resume.")
+            raise
+        _tell_left_out(file.left_out)
+        found = sum(file.counts.values())
+        by_model, of_boxes = file.counts.get("model", 0), file.counts.get("infobox", 0)
+        boxes = f", {of_boxes} from infoboxes" if of_boxes else ""
+        click.echo(f"{facts}: {found} facts of {file.pages} pages, {by_model} of them read by the model{boxes}")
+    return found
+
+
+def _tell_left_out(left_out: Mapping[str, int]) -> None:
+    """Say how many labelled values became no facts, and why."""
+    told = [f"{many} {words}" for why, words in _LEFT_OUT.items() if (many := left_out.get(why, 0))]
+    if told:
+        note(f"Values of tables, lists, front matter and infoboxes that are no facts: {', '.join(told)}")
+
+
+def _described(settings: Settings, directory: Path, sure: float | None) -> dict[str, Any]:
+    """What decides the facts of a file."""
+    from atomr_local.indexing.store import read_manifest
+
+    described: dict[str, Any] = {"text_index": settings.text_index, "built_at": read_manifest(directory).built_at}
+    if sure is not None:
+        model = settings.endpoint.model if settings.endpoint.url else settings.model
+        described |= {"model": model, "adapter": settings.adapter, "sure": sure}
+    return described
+
+
+def _check_not_another(name: str, facts: Path) -> None:
+    """Raises KnowledgeIndexError where a graph index of this name was made of something else."""
+    from atomr_local.indexing.store import index_path, read_manifest
+
+    directory = index_path("graph", name)
+    if not directory.exists():
+        return
+    inputs = [item.path for item in read_manifest(directory).inputs]
+    if inputs != [str(facts)] and inputs != [str(facts.resolve())]:
+        raise KnowledgeIndexError(
+            f"there is a graph index {name} that was not made of {facts}",
+            hint="Choose another name with --name.",
+        )
+
+
+def _model(settings: Settings, sure: float, stack: ExitStack) -> tuple[ModelReading, Assistant]:
+    """The two readers, loaded."""
+    from atomr_local.assistant import Assistant
+    from atomr_local.catalog.find import starter_embedder_path
+    from atomr_local.errors import MissingPartError
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.page_facts.extraction import ModelReading, NearRelations
+
+    assistant = stack.enter_context(Assistant.open(settings))
+    note("… loading the model")
+    assistant.preload(lambda _stage: None)
+    judge = assistant.parts.span_reader
+    if judge is None:
+        raise MissingPartError(
+            "the span reader is not there, without which the model's reading is not checked",
+            hint="Turn on features.span_reader, or leave out --with-model.",
+        )
+    near = NearRelations(SentenceEmbedder(starter_embedder_path()).encode)
+    return ModelReading(near, judge, lambda question: assistant.model_tools(question).reader, sure), assistant
+
+
+def _shown() -> Callable[[PageRead], None]:
+    """Tells how far it is, every few seconds."""
+    last, found = time.monotonic(), 0
+
+    def show(page: PageRead) -> None:
+        nonlocal last, found
+        found += len(page.facts)
+        if time.monotonic() - last >= _TOLD_EVERY:
+            last = time.monotonic()
+            note(sanitize_line(f"… {page.pages} pages, {found} facts in this run; last: {page.title}"))
+
+    return show
+
+
+def _build(name: str, facts: Path) -> None:
+    from atomr_local.cli.progress import building
+    from atomr_local.indexing.graph_index.index import build_graph_index
+
+    with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
+        manifest = build_graph_index((facts,), name, progress=progress, cancellation=cancellation)
+    click.echo(f"{manifest.name}: {manifest.counts['triples']} facts on {manifest.counts['entities']} entities")
+
 
 _GRAPH_INDEX = click.option(
     "--graph-index",
@@ -44,54 +251,36 @@ def graph() -> None:
 graph.add_command(from_text)
 
 
+@parameters
+class BuildWish:
+    """What a graph index is built from, and how."""
+
+    inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
+    name: str = option(
+        "Name of the index; an existing index of this name is replaced.", required=True, shell_complete=graph_indexes
+    )
+    format_: Literal["auto", "nt", "turtle", "wikidata-json", "facts-jsonl"] = option(
+        "Format of the inputs; auto detects it for each file. Files may be plain, .gz or .bz2.", default="auto"
+    )
+    entities: Path | None = option(
+        "Keep only the facts about these entities: a file with one Q-id per line.", metavar="FILE"
+    )
+    text_index: str | None = option(
+        "Keep only the facts about the articles of this text index, by Q-id or title.",
+        metavar="NAME", shell_complete=text_indexes,
+    )  # fmt: skip
+    properties: Path | None = option(
+        "Keep only these properties: a file with one P-id per line [default: all but external identifiers and media].",
+        metavar="FILE",
+    )
+    language: str = option("Language of labels, aliases and descriptions.", default="en")
+    linearise: bool = flag("Also make the facts as text, as `atomr graph linearise` does.")
+    privacy: Privacy
+
+
 @graph.command()
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--name",
-    required=True,
-    shell_complete=graph_indexes,
-    help="Name of the index; an existing index of this name is replaced.",
-)
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["auto", "nt", "turtle", "wikidata-json", "facts-jsonl"]),
-    default="auto",
-    show_default=True,
-    help="Format of the inputs; auto detects it for each file. Files may be plain, .gz or .bz2.",
-)
-@click.option(
-    "--entities",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Keep only the facts about these entities: a file with one Q-id per line.",
-)
-@click.option(
-    "--text-index",
-    metavar="NAME",
-    shell_complete=text_indexes,
-    help="Keep only the facts about the articles of this text index, by Q-id or title.",
-)
-@click.option(
-    "--properties",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Keep only these properties: a file with one P-id per line [default: all but external identifiers and media].",
-)
-@click.option("--language", default="en", show_default=True, help="Language of labels, aliases and descriptions.")
-@click.option("--linearise", is_flag=True, help="Also make the facts as text, as `atomr graph linearise` does.")
-@private_option
-def build(
-    inputs: tuple[Path, ...],
-    name: str,
-    format_: GraphFormat,
-    entities: Path | None,
-    text_index: str | None,
-    properties: Path | None,
-    language: str,
-    linearise: bool,
-    private: bool | None,
-) -> None:
+@options_of(BuildWish)
+def build(wish: BuildWish) -> None:
     """Build a graph index from facts.
 
     Run the same command again to resume a stopped build.
@@ -103,19 +292,19 @@ def build(
     from atomr_local.indexing.graph_index.index import build_graph_index
 
     with (
-        marked_private("graph", name, private),
-        building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation),
+        marked_private("graph", wish.name, wish.privacy.private),
+        building("graph", wish.name, lambda state: state.triples, "facts") as (progress, cancellation),
     ):
         show = _with_notes(progress)
         manifest = build_graph_index(
-            inputs,
-            name,
-            format=format_,
-            language=language,
-            entities=entities,
-            text_index=text_index,
-            properties=properties,
-            linearise=linearise,
+            wish.inputs,
+            wish.name,
+            format=wish.format_,
+            language=wish.language,
+            entities=wish.entities,
+            text_index=wish.text_index,
+            properties=wish.properties,
+            linearise=wish.linearise,
             progress=show,
             cancellation=cancellation,
         )
@@ -134,7 +323,7 @@ def build(
 
 def _report_unlabelled(manifest: Manifest) -> None:
     """Tell how much is shown by its id, and what to add."""
-    from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
+    from atomr_local.indexing.graph_index.statements.terms import identifier_of
     from atomr_local.language.properties import ENTITY, PROPERTY
 
     if not (found := manifest.settings.get("unlabelled")):
@@ -183,8 +372,8 @@ def linearise(name: str, again: bool) -> None:
     Example: atomr graph linearise mine
     """
     from atomr_local.cli.progress import building
-    from atomr_local.indexing.graph_index.linearised.index import linearise_graph_index
-    from atomr_local.indexing.graph_index.linearised.table import COUNT
+    from atomr_local.indexing.graph_index.index import linearise_graph_index
+    from atomr_local.indexing.graph_index.linearised import COUNT
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import resolve
 
@@ -238,7 +427,7 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
 
     Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
     """
-    from atomr_local.sources.graph.sparql.query import running_query
+    from atomr_local.sources.graph.sparql.process import running_query
 
     if as_json and as_json_lines:
         raise click.UsageError("use either --json or --jsonl")
@@ -302,7 +491,7 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
 
     Example: atomr graph find Mercury --descriptor planet
     """
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.sources.graph import GraphSource
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from atomr_local import paths
-from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
+from atomr_local.catalog.find import (
+    CatalogEntry,
+    FileCheck,
+    chosen_paths,
+    find_model,
+    installed_digests,
+    list_models,
+    reinstall_advice,
+    verify_embedder,
+    verify_model,
+)
 from atomr_local.catalog.offered import catalogue
-from atomr_local.catalog.record import FileCheck, verify_embedder, verify_model
-from atomr_local.catalog.starter import installed_digests, reinstall_advice
-from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
 from atomr_local.cli.completion import model_and_adapter_names, offered_models
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
@@ -26,6 +33,46 @@ from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.installation import add_extra
+
+# Checks the prepared weights and saved prompt states in the cache.
+
+ADVICE = "It is not used. The next question that needs it rebuilds it. `atomr models verify --repair` deletes it now."
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFile:
+    """Something in the cache.
+
+    Attributes:
+        damaged: the files of it that are not whole.
+    """
+
+    name: str
+    path: Path
+    check: FileCheck
+    damaged: tuple[Path, ...] = ()
+
+
+def cache_files() -> Iterator[CacheFile]:
+    """Everything of that kind in the cache, read in full."""
+    from atomr_local import paths
+    from atomr_local.backbone.llama.prefix_cache import PREFIXES, damaged_snapshots
+    from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
+
+    cache = paths.cache_dir()
+    for path in prepared_files(cache / WEIGHTS):
+        name = f"prepared weights {path.name[:8]}"
+        try:
+            problem = "" if is_whole(path) else "its content is not what was written"
+        except OSError as error:
+            problem = f"it cannot be read: {error.strerror or error}"
+        check = FileCheck("its checksum fits what was written", problem)
+        yield CacheFile(name, path, check, (path,) if problem else ())
+    count, damaged = damaged_snapshots(cache / PREFIXES)
+    if count:
+        problem = f"{len(damaged)} of {count} are not what was written" if damaged else ""
+        note = f"the checksums of all {count} fit what was written"
+        yield CacheFile("read prompts", cache / PREFIXES, FileCheck(note, problem), tuple(damaged))
 
 
 @click.group()
@@ -87,7 +134,7 @@ def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: b
     if not name:
         _show_catalogue()
         return
-    from atomr_local.cli.fetch.pull import pull_model
+    from atomr_local.cli.downloads import pull_model
 
     done = pull_model(name, called=called, replace=replace, base_url=base_url, yes=yes)
     if done is not None and use:

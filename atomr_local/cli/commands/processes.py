@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from atomr_local import paths
-from atomr_local.cli.kept_items import numbered, told_problems
+from atomr_local.cli.options import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.sanitize import sanitize
@@ -46,7 +46,7 @@ def list_(everything: bool, as_json: bool) -> None:
 
     Example: atomr processes list --all
     """
-    from atomr_local.strategies.processes.store import shipped
+    from atomr_local.strategies.processes.process import shipped
 
     path, found = _read()
     others = shipped() if everything else ()
@@ -86,7 +86,7 @@ def add(trace: str, edits: bool, text: TextIO | None) -> None:
     Example: atomr processes add 12 --edit
     Example: atomr processes add trace.json
     """
-    from atomr_local.strategies.processes.from_trace import process_of
+    from atomr_local.strategies.processes.process import process_of
 
     process = process_of(_trace(trace))
     _keep(_changed(process, text) if edits or text is not None else process)
@@ -113,7 +113,7 @@ def remove(number: int) -> None:
 
     Example: atomr processes remove 1
     """
-    from atomr_local.strategies.processes.store import drop
+    from atomr_local.strategies.processes.process import drop
 
     path, found = _read()
     gone = _numbered(found, number)
@@ -122,7 +122,7 @@ def remove(number: int) -> None:
 
 
 def _read() -> tuple[Path, list[Process]]:
-    from atomr_local.strategies.processes.store import read_processes
+    from atomr_local.strategies.processes.process import read_processes
 
     return told_problems(paths.processes_file(), read_processes)
 
@@ -138,7 +138,7 @@ def _trace(given: str) -> Trace:
 
         with History.open() as opened:
             return opened.get(int(given)).trace
-    from atomr_local.history.files.trace_import import read_traces
+    from atomr_local.history.trace_import import read_traces
 
     if not Path(given).exists():
         raise InputError(
@@ -170,10 +170,9 @@ def _changed(process: Process, text: TextIO | None) -> Process:
 def _keep(process: Process, instead_of: str = "") -> None:
     """Do the process again, then write it."""
     from atomr_local.assistant import Assistant
-    from atomr_local.backbone.nobody import Nobody
+    from atomr_local.backbone.protocol import Nobody
     from atomr_local.settings.schema import load_settings
-    from atomr_local.strategies.processes.doing import needs_model
-    from atomr_local.strategies.processes.store import keep
+    from atomr_local.strategies.processes.process import keep, needs_model
 
     asks = needs_model(process)
     settings = load_settings() if asks else load_settings(features={"span_reader": False})

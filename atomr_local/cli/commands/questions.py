@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.cli.completion import graph_indexes, text_indexes
-from atomr_local.cli.options import model_and_adapter, overrides
+from atomr_local.cli.options import ModelChoice, flag, option, options_of, overrides, parameters
 from atomr_local.cli.output import announce_remote, note, print_json
-from atomr_local.cli.question_review import run_review
 from atomr_local.errors import Cancelled, WebDisabledError
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -20,10 +20,153 @@ if TYPE_CHECKING:
 
     from atomr_local.assistant import Assistant
     from atomr_local.cancellation import Cancellation
-    from atomr_local.question_making.journal import Decisions
-    from atomr_local.question_making.making import Step, Yield
-    from atomr_local.question_making.web import WebSearch
+    from atomr_local.question_making.hops import Line
+    from atomr_local.question_making.knowledge import WebSearch
+    from atomr_local.question_making.making import Decisions, Step, Yield
+    from atomr_local.question_making.reviewing import Decision, Review
     from atomr_local.settings.schema import Settings
+
+
+# `atomr questions review`: one question after the other in the terminal, line by line.
+
+_KEYS = "a accept · r revise · x reject · s skip · b back · q quit"
+
+
+def run_review(file: Path, *, again: bool) -> None:
+    """Review the questions of a file.
+
+    Raises:
+        InputError: the file, or the decisions beside it, cannot be read or written.
+    """
+    from atomr_local.question_making.hops import questions_of
+    from atomr_local.question_making.reviewing import reviewing
+
+    lines = questions_of(file)
+    with reviewing(file, lines) as review:
+        place = 0 if again else review.place
+        if 0 < place < len(lines):
+            note(f"Going on with question {place + 1} of {len(lines)}.")
+        elif place == len(lines):
+            note("Every question is decided; --again begins with the first.")
+        try:
+            while place < len(lines):
+                line = lines[place]
+                click.echo(question_text(line, place, len(lines), review.decisions.get(line.id)))
+                move = _decide(line, review)
+                if move is None:
+                    break
+                place = max(0, place + move)
+        except (click.Abort, EOFError):
+            click.echo()
+        finally:
+            written = review.write_accepted()
+        counts = review.counts()
+        click.echo(" · ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        note(f"Accepted questions are in {written}")
+
+
+def question_text(line: Line, place: int, number: int, decision: Decision | None) -> str:
+    """The question with both facts and where they stand, sanitised."""
+    parts = ["", f"── {place + 1} of {number} · {line.form} · {line.bridge} · {line.id}"]
+    parts += [f"   {line.question}", f"   → {' | '.join(line.answers)}"]
+    for count, hop in enumerate(line.hops, 1):
+        parts.append(f"   {count}. {hop.source}: {hop.head} — {hop.relation}: {', '.join(hop.tails)}")
+        if hop.source != "graph":
+            parts.append(f"      “{hop.said}”")
+        parts.append(
+            f"      {hop.evidence[0]}" + (f" and {len(hop.evidence) - 1} more" if len(hop.evidence) > 1 else "")
+        )
+    if decision is not None:
+        said = f"   decided: {decision.verdict}"
+        parts.append(said + (f" ({decision.reason})" if decision.reason else ""))
+        if decision.verdict == "revised":
+            parts.append(f"   now: {decision.question} → {' | '.join(decision.answers)}")
+    return "\n".join(sanitize_line(part) if not part.startswith(" ") else _indented(part) for part in parts)
+
+
+def _indented(part: str) -> str:
+    depth = len(part) - len(part.lstrip())
+    return " " * depth + sanitize_line(part)
+
+
+def _decide(line: Line, review: Review) -> int | None:
+    """Ask for a decision and keep it; how many questions to go on, None to end."""
+    from atomr_local.question_making.reviewing import Decision
+
+    while True:
+        key = click.prompt(_KEYS, default="", show_default=False, prompt_suffix="\n> ").strip().lower()[:1]
+        if key == "a":
+            review.decide(Decision(line.id, "accepted"))
+            return 1
+        if key in ("x", "r"):
+            try:
+                decision = _rejected(line) if key == "x" else _revised(line, review)
+            except click.Abort:  # Ctrl-C leaves the decision open; a second one ends the review
+                click.echo("\nNothing is decided.")
+                continue
+            if decision is not None:
+                review.decide(decision)
+                return 1
+        elif key == "s":
+            return 1
+        elif key == "b":
+            return -1
+        elif key == "q":
+            return None
+        else:
+            click.echo("Type one of the letters.")
+
+
+def _rejected(line: Line) -> Decision | None:
+    from atomr_local.question_making.reviewing import GROUNDS, Decision
+
+    click.echo(" · ".join(f"{number} {ground}" for number, ground in enumerate(GROUNDS, 1)))
+    said = sanitize_line(click.prompt("Reason (a number or words)", default="", show_default=False))
+    reason = {str(number): ground for number, ground in enumerate(GROUNDS, 1)}.get(said, said)
+    if not reason:
+        click.echo("A rejected question needs a reason.")
+        return None
+    return Decision(line.id, "rejected", reason)
+
+
+def _revised(line: Line, review: Review) -> Decision | None:
+    """Other words for the question, and other answers; None if they are no good."""
+    from atomr_local.question_making.hops import outdated
+    from atomr_local.question_making.reviewing import Decision, revision_problem
+
+    earlier = review.decisions.get(line.id)
+    question, answers = line.question, line.answers
+    if earlier is not None and earlier.verdict == "revised":
+        question, answers = earlier.question, earlier.answers
+    asked = sanitize_line(_edited("Question", sanitize_line(question)))
+    told = _edited("Answers, with | between them", sanitize_line(" | ".join(answers)))
+    given = tuple(answer for part in told.split("|") if (answer := sanitize_line(sanitize(part))))
+    if (asked, given) == (line.question, line.answers):
+        click.echo("Nothing is changed: accept the question with a.")
+        return None
+    reason = sanitize_line(click.prompt("Why (may be empty)", default="", show_default=False))
+    if problem := revision_problem(line, asked, given):
+        click.echo(sanitize_line(f"Not kept: {problem}."))
+        return None
+    if changed := outdated(line, asked, given):
+        click.echo(sanitize_line(f"The gold plan and the facts are left out of the accepted question: {changed}."))
+    return Decision(line.id, "revised", reason, asked, given)
+
+
+def _edited(label: str, text: str) -> str:
+    """The text as the user leaves it: in the line to be edited where the terminal can, else as the default."""
+    try:
+        import readline
+    except ImportError:  # Windows
+        return str(click.prompt(label, default=text))
+    if not sys.stdin.isatty():
+        return str(click.prompt(label, default=text))
+    readline.set_startup_hook(lambda: readline.insert_text(text))
+    try:
+        return str(click.prompt(label, default=text, show_default=False))
+    finally:
+        readline.set_startup_hook()
+
 
 _FILE = click.Path(path_type=Path)
 _BRIDGES = ("text-graph", "graph-text", "graph-web", "text-web")
@@ -50,42 +193,36 @@ def questions() -> None:
     """
 
 
+@parameters
+class MakeWish:
+    """Which questions are made, of what, and where they are kept."""
+
+    out: Path = option("Directory of the questions; an existing run is resumed.", required=True)
+    number: int = option("How many.", type=click.IntRange(1, 10_000), default=50, metavar="N")
+    bridges: tuple[str, ...] = option(
+        "text-graph, graph-text; with --web also graph-web, text-web. Default: all of them.",
+        metavar="LIST", callback=_some(_BRIDGES),
+    )  # fmt: skip
+    forms: tuple[str, ...] = option(
+        "short, yes/no, count. Default: all of them.", metavar="LIST", callback=_some(_FORMS)
+    )
+    seed: int = option("Which pages come first.", type=click.IntRange(min=0), default=0, show_default=True)
+    pages: int = option("Pages read at most.", type=click.IntRange(min=1), default=20_000, metavar="N")
+    per_relation: int = option(
+        "So many questions may have the same relation, even if that is more than a tenth of them.",
+        type=click.IntRange(min=1), default=3, metavar="N",
+    )  # fmt: skip
+    rephrase: bool = flag("Have the model put questions in other words that pass the checks.")
+    chosen: ModelChoice
+    text_index: str | None = option("Text index.", metavar="NAME", shell_complete=text_indexes)
+    graph_index: str | None = option("Graph index.", metavar="NAME", shell_complete=graph_indexes)
+    web: bool | None = option("Search the web for names from your indexes.")
+    as_json: bool = flag("Print the counts as JSON.", "--json")
+
+
 @questions.command()
-@click.option("--out", type=_FILE, required=True, help="Directory of the questions; an existing run is resumed.")
-@click.option("--number", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N", help="How many.")
-@click.option(
-    "--bridges", metavar="LIST", callback=_some(_BRIDGES),
-    help="text-graph, graph-text; with --web also graph-web, text-web. Default: all of them.",
-)  # fmt: skip
-@click.option("--forms", metavar="LIST", callback=_some(_FORMS), help="short, yes/no, count. Default: all of them.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which pages come first.")
-@click.option(
-    "--pages", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N", help="Pages read at most."
-)
-@click.option(
-    "--per-relation", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
-    help="So many questions may have the same relation, even if that is more than a tenth of them.",
-)  # fmt: skip
-@click.option("--rephrase", is_flag=True, help="Have the model put questions in other words that pass the checks.")
-@model_and_adapter
-@click.option("--text-index", metavar="NAME", shell_complete=text_indexes, help="Text index.")
-@click.option("--graph-index", metavar="NAME", shell_complete=graph_indexes, help="Graph index.")
-@click.option("--web/--no-web", default=None, help="Search the web for names from your indexes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
-def make(
-    *,
-    out: Path,
-    number: int,
-    bridges: tuple[str, ...],
-    forms: tuple[str, ...],
-    seed: int,
-    pages: int,
-    per_relation: int,
-    rephrase: bool,
-    web: bool | None,
-    as_json: bool,
-    **options: str | None,
-) -> None:
+@options_of(MakeWish)
+def make(wish: MakeWish) -> None:
     """Make questions whose answer needs both indexes.
 
     Each is made of a fact that a page states and a triple of the graph that share an entity. Kept are those that the
@@ -95,21 +232,20 @@ def make(
     """
     from atomr_local.assistant import Assistant
     from atomr_local.cancellation import Cancellation
-    from atomr_local.cli.terminal import interrupt
+    from atomr_local.cli.output import interrupt
     from atomr_local.question_making.hops import WEB_BRIDGES
-    from atomr_local.question_making.journal import QUESTIONS_FILE, deciding
-    from atomr_local.question_making.making import Making, Wanted
-    from atomr_local.question_making.near import NearValues
-    from atomr_local.question_making.opening import description, nearness_by, open_knowledge
-    from atomr_local.question_making.trials import Trials, trial_settings
+    from atomr_local.question_making.knowledge import NearValues
+    from atomr_local.question_making.making import QUESTIONS_FILE, Making, Trials, Wanted, deciding, trial_settings
+    from atomr_local.question_making.reviewing import description, nearness_by, open_knowledge
     from atomr_local.settings.schema import load_settings
 
-    settings = trial_settings(load_settings(**overrides(**options, web=web, sources=("text", "graph"))))
-    asked: Any = bridges or (_BRIDGES if web else _BRIDGES[:_LOCAL])
+    read = {"text_index": wish.text_index, "graph_index": wish.graph_index, "sources": ("text", "graph")}
+    settings = trial_settings(load_settings(**overrides(**vars(wish.chosen), **read, web=wish.web)))
+    asked: Any = wish.bridges or (_BRIDGES if wish.web else _BRIDGES[:_LOCAL])
     if set(WEB_BRIDGES) & set(asked) and not settings.web.enabled:
         raise WebDisabledError("graph-web and text-web search the web", hint="Add --web, or leave them out.")
-    chosen: Any = forms or _FORMS
-    wanted = Wanted(number, tuple(asked), tuple(chosen), seed, pages, per_relation)
+    forms: Any = wish.forms or _FORMS
+    wanted = Wanted(wish.number, tuple(asked), tuple(forms), wish.seed, wish.pages, wish.per_relation)
     _check_indexes(settings)
     announce_remote(settings)
     cancellation = Cancellation()
@@ -124,12 +260,12 @@ def make(
             names = assistant.parts.index_names
             knowledge = open_knowledge(names["text"], names["graph"])
             try:
-                with deciding(out, description(settings, wanted, rephrase=rephrase)) as decisions:
+                with deciding(wish.out, description(settings, wanted, rephrase=wish.rephrase)) as decisions:
                     told = _telling_queries(decisions)
                     trials = Trials(assistant, on_warning=_repeated(_warn), on_web_query=told)
                     searched = _web(assistant, cancellation, told) if set(WEB_BRIDGES) & set(asked) else None
                     alike = nearness_by(assistant.parts.ranking(assistant.parts.sources))
-                    near = NearValues(knowledge, lambda: knowledge.passages.openings(seed, pages), alike)
+                    near = NearValues(knowledge, lambda: knowledge.passages.openings(wish.seed, wish.pages), alike)
                     making = Making(
                         knowledge,
                         trials,
@@ -137,7 +273,7 @@ def make(
                         wanted,
                         decisions,
                         web=searched.facts if searched is not None else None,
-                        rephrase=_rephrasing(assistant) if rephrase else None,
+                        rephrase=_rephrasing(assistant) if wish.rephrase else None,
                         on_step=_show,
                         cancellation=cancellation,
                     )
@@ -149,11 +285,11 @@ def make(
                 raise
             finally:
                 knowledge.close()
-    if as_json:
-        print_json(found.to_dict(number))
+    if wish.as_json:
+        print_json(found.to_dict(wish.number))
     else:
-        _tell(found, number)
-    note(f"The questions are in {out / QUESTIONS_FILE}")
+        _tell(found, wish.number)
+    note(f"The questions are in {wish.out / QUESTIONS_FILE}")
 
 
 @questions.command()
@@ -179,9 +315,8 @@ def check(file: Path, text_index: str | None, graph_index: str | None, as_json: 
 
     Example: atomr questions check mine/questions.jsonl
     """
-    from atomr_local.question_making.lines import questions_of
-    from atomr_local.question_making.opening import index_names_beside, open_knowledge
-    from atomr_local.question_making.supported import unsupported
+    from atomr_local.question_making.hops import questions_of
+    from atomr_local.question_making.reviewing import index_names_beside, open_knowledge, unsupported
     from atomr_local.settings.schema import load_settings
 
     lines = questions_of(file)
@@ -249,7 +384,7 @@ def _telling_queries(decisions: Decisions) -> Callable[[str, str], None]:
 
 
 def _web(assistant: Assistant, cancellation: Cancellation, on_web_query: Callable[[str, str], None]) -> WebSearch:
-    from atomr_local.question_making.web import WebSearch
+    from atomr_local.question_making.knowledge import WebSearch
     from atomr_local.sources.web import SEARCH_HOST
 
     note(f"Names from your indexes leave this machine → {SEARCH_HOST} (--web).")
@@ -259,7 +394,7 @@ def _web(assistant: Assistant, cancellation: Cancellation, on_web_query: Callabl
 
 def _rephrasing(assistant: Assistant) -> Callable[..., str]:
     from atomr_local.errors import InputError
-    from atomr_local.question_making.rephrasing import Rephrasing
+    from atomr_local.question_making.reviewing import Rephrasing
 
     if assistant.parts.style == "lean":
         raise InputError(
@@ -293,7 +428,7 @@ def _show(step: Step) -> None:
 
 def _tell(found: Yield, number: int) -> None:
     """The counts, for people."""
-    from atomr_local.question_making.limits import RELATION_FULL
+    from atomr_local.question_making.making import RELATION_FULL
 
     told = found.to_dict(number)
     lines = [f"{told['kept']} of {number} questions made"]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.completion import strategy_names
-from atomr_local.cli.options import model_options, overrides
+from atomr_local.cli.options import ModelOptions, flag, option, options_of, parameters, strategy_option
 from atomr_local.cli.output import announce_remote, note, note_sentence
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
-from atomr_local.input_files import read_text
+from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.system.installation import add_extra
 
@@ -21,50 +21,44 @@ if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
     from atomr_local.credentials import Secret
 
+
 _PARTS = {"mcp", "mcp_types", "starlette", "uvicorn"}
 _TOKEN_BYTES = 4096
 _SLOW_SECONDS = 5.0  # of a start that says nothing
 
 
+@parameters
+class Served:
+    """What questions of other programs are answered with."""
+
+    strategy: str | None = strategy_option("Reasoning method of questions that name none.")
+    chosen: ModelOptions
+
+    def settings(self) -> dict[str, Any]:
+        """As settings overrides; the web is off unless --web is given."""
+        return self.chosen.overrides(web=bool(self.chosen.web), strategy=self.strategy)
+
+
+@parameters
+class ServeWish:
+    """How the server listens, and what it answers with."""
+
+    host: str = option("Address to listen on; others need a token.", default="127.0.0.1")
+    port: int = option("Port; 0: any free one.", type=click.IntRange(0, 65535), default=8420)
+    token_file: Path | None = option("File with the token that clients must send; ATOMR_SERVE_TOKEN sets it too.")
+    allow_host: tuple[str, ...] = option("Another name that clients may reach it by; repeatable.", metavar="NAME")
+    queue: int = option("Questions that may wait.", type=click.IntRange(0, 10_000), default=32)
+    timeout: float = option("Seconds that a question may take.", type=click.FloatRange(1, 86_400), default=600)
+    grace: float = option(
+        "Seconds that running questions have when the server is stopped.", type=click.FloatRange(0, 3600), default=10
+    )
+    no_history: bool = flag("Do not keep questions (see `atomr history`).")
+    served: Served
+
+
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need a token.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="Port; 0: any free one.")
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    help="File with the token that clients must send; ATOMR_SERVE_TOKEN sets it too.",
-)
-@click.option(
-    "--allow-host", metavar="NAME", multiple=True, help="Another name that clients may reach it by; repeatable."
-)
-@click.option("--queue", type=click.IntRange(0, 10_000), default=32, show_default=True, help="Questions that may wait.")
-@click.option(
-    "--timeout", type=click.FloatRange(1, 86_400), default=600, show_default=True,
-    help="Seconds that a question may take.",
-)  # fmt: skip
-@click.option(
-    "--grace", type=click.FloatRange(0, 3600), default=10, show_default=True,
-    help="Seconds that running questions have when the server is stopped.",
-)  # fmt: skip
-@click.option("--no-history", is_flag=True, help="Do not keep questions (see `atomr history`).")
-@click.option(
-    "-s", "--strategy", metavar="NAME", shell_complete=strategy_names,
-    help="Reasoning method of questions that name none.",
-)  # fmt: skip
-@model_options
-def serve(
-    *,
-    host: str,
-    port: int,
-    token_file: Path | None,
-    allow_host: tuple[str, ...],
-    queue: int,
-    timeout: float,
-    grace: float,
-    no_history: bool,
-    strategy: str | None,
-    **options: object,
-) -> None:
+@options_of(ServeWish)
+def serve(wish: ServeWish) -> None:
     """Serve the assistant over HTTP, until Ctrl-C or SIGTERM.
 
     Only programs of this machine can reach it, unless --host names another address; then every request must bring a
@@ -72,15 +66,14 @@ def serve(
 
     Example: atomr serve --sources text,graph
     """
-    options["web"] = bool(options.pop("web", None))
     slow = threading.Timer(_SLOW_SECONDS, note, ("Starting; the machine is busy, or this is the first start.",))
     slow.daemon = True
     slow.start()
     click.get_current_context().call_on_close(slow.cancel)
     try:
+        from atomr_local.http_server.app import listening_socket, run
         from atomr_local.http_server.options import ServeOptions, check_address
-        from atomr_local.http_server.running import listening_socket, run
-        from atomr_local.mcp_server.server import check_handing_on
+        from atomr_local.mcp_server import check_handing_on
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PARTS:
             raise
@@ -92,23 +85,23 @@ def serve(
     from atomr_local.strategies.registry import find_strategy
 
     given = ServeOptions(
-        host=host,
-        token=_token(token_file),
-        names=allow_host,
-        queue=queue,
-        question_seconds=timeout,
-        grace_seconds=grace,
-        keep=not no_history,
+        host=wish.host,
+        token=_token(wish.token_file),
+        names=wish.allow_host,
+        queue=wish.queue,
+        question_seconds=wish.timeout,
+        grace_seconds=wish.grace,
+        keep=not wish.no_history,
     )
     check_address(given)
-    with Assistant.open(**overrides(**options, strategy=strategy)) as assistant:
+    with Assistant.open(**wish.served.settings()) as assistant:
         find_strategy(assistant.settings.strategy)
         announce_remote(assistant.settings)
         if not given.local:
             check_handing_on(assistant)
-        listener = listening_socket(host, port)
+        listener = listening_socket(wish.host, wish.port)
         slow.cancel()
-        name = f"[{host}]" if ":" in host else host
+        name = f"[{wish.host}]" if ":" in wish.host else wish.host
         note(f"Serving on http://{name}:{listener.getsockname()[1]} (Ctrl-C stops it)")
         if not given.local:
             note("The connection is not encrypted: put a proxy with TLS before it where others share the network.")
@@ -148,3 +141,41 @@ def _token(file: Path | None) -> Secret:
             f"{sanitize_line(str(file))} cannot be read: {reason}", hint="Give a file that holds the token alone."
         ) from error
     return checked_token(text)
+
+
+# `atomr mcp`: the assistant as tools for other programs, over standard input and output.
+
+
+@click.command()
+@options_of(Served)
+def mcp(served: Served) -> None:
+    """Serve the Model Context Protocol over standard input and output.
+
+    A client such as an editor or a chat program starts this command itself. Its tools answer questions, search the text
+    indexes, read pages, and find entities, relations and query results in the graph. Web search stays off without
+    --web, whatever the settings say; no client can turn it on. Private indexes are refused without --share-private.
+
+    Example: atomr mcp --sources text,graph
+    """
+    try:
+        from atomr_local.mcp_server import check_handing_on, run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
+            raise
+        raise MissingPartError(
+            "`atomr mcp` needs the package mcp",
+            hint=f"Install it with: {add_extra('mcp')}",
+        ) from error
+    from atomr_local.assistant import Assistant
+    from atomr_local.strategies.registry import find_strategy
+
+    with Assistant.open(**served.settings()) as assistant:
+        find_strategy(assistant.settings.strategy)
+        announce_remote(assistant.settings)
+        check_handing_on(assistant)
+        if sys.stdin.isatty():
+            raise InputError(
+                "a client of the Model Context Protocol starts this command; standard input is a terminal",
+                hint="See docs/how-to/mcp.md for how to add it to a client.",
+            )
+        run(assistant, note)

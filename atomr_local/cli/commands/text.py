@@ -3,24 +3,228 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from atomr_local.cli.commands.text_sync import sync
+from atomr_local.cancellation import Cancellation
 from atomr_local.cli.completion import text_indexes
-from atomr_local.cli.document_reports import report_documents, show_counts
+from atomr_local.cli.options import Privacy, Within, argument, flag, marked_private, option, options_of, parameters
 from atomr_local.cli.output import note, note_sentence, print_json
-from atomr_local.cli.privacy import marked_private, private_option
-from atomr_local.input_files import read_text
+from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.store import Manifest
+    from atomr_local.indexing.text_index.documents import SyncReport
+
+
+# What a build or a sync of documents tells: counts, changes, files that could not be read and what was lost.
+
+_SHOWN = 20
+_CHANGES_SHOWN = 5
+
+
+def show_counts(manifest: Manifest) -> None:
+    """The size of an index, on standard output."""
+    from atomr_local.indexing.builds.space import human_size
+
+    counts = manifest.counts
+    size = human_size(manifest.bytes)
+    documents = manifest.settings.get("documents")
+    of = _many(counts["articles"], "article")
+    if isinstance(documents, dict):
+        of = _many(documents.get("files", 0), "document")
+    click.echo(f"{manifest.name}: {_many(counts['passages'], 'passage')} of {of}, {size}")
+
+
+def report_documents(manifest: Manifest) -> None:
+    """The size of an index of documents, and on standard error what could not be read, and why."""
+    show_counts(manifest)
+    documents = manifest.settings.get("documents", {})
+    _list("could not be read", documents.get("unread", {}))
+    _list("lost something", documents.get("lossy", {}))
+
+
+def report_sync(report: SyncReport, *, only_news: bool = False) -> None:
+    """What a sync changed.
+
+    Args:
+        only_news: do not tell again which files could not be read before.
+    """
+    if report.quiet:
+        click.echo(f"{report.manifest.name}: nothing has changed")
+    else:
+        show_counts(report.manifest)
+    moved = [f"{origin} → {path}" for origin, path in report.moved]
+    for word, paths in (
+        ("added", report.added), ("changed", report.changed), ("removed", report.removed), ("moved", moved),
+        ("no longer readable, so left out", report.lost),
+    ):  # fmt: skip
+        if paths:
+            more = f" and {len(paths) - _CHANGES_SHOWN} more" if len(paths) > _CHANGES_SHOWN else ""
+            shown = ", ".join(map(sanitize_line, paths[:_CHANGES_SHOWN]))
+            click.echo(f"  {len(paths)} {word}: {shown}{more}")
+    unread = report.newly_unread if only_news else report.unread
+    _list("could not be read", {"count": len(unread), "samples": unread})
+
+
+def _list(what: str, found: dict[str, Any]) -> None:
+    count = found.get("count", 0)
+    if not count:
+        return
+    samples: Sequence[Sequence[str]] = found["samples"]
+    click.echo(f"{_many(count, 'file')} {what}:", err=True)
+    for path, reason in samples[:_SHOWN]:
+        click.echo(f"  {sanitize_line(path)}: {sanitize_line(reason)}", err=True)
+    if count > _SHOWN:
+        reasons: dict[str, int] = {}
+        for _, reason in samples[_SHOWN:]:
+            reasons[reason] = reasons.get(reason, 0) + 1
+        for reason, many in sorted(reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
+            click.echo(f"  and {_many(many, 'file')} more: {sanitize_line(reason)}", err=True)
+
+
+def _many(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count} {word}s"
+
+
+# `atomr text sync`: brings an index of a folder up to date, once or whenever the folder changes.
+
+
+# Changes that follow each other within this time are taken in together; no change waits longer than the second.
+_QUIET_MS = 1_000
+_LONGEST_WAIT_MS = 10_000
+_LOOK_AGAIN_MS = 60_000
+
+
+@click.command()
+@click.argument("name", shell_complete=text_indexes)
+@click.option("--watch", is_flag=True, help="Go on: take in every change of the folder soon after it, until Ctrl-C.")
+def sync(name: str, watch: bool) -> None:
+    """Bring a text index up to date with the folder that it was built from.
+
+    New and changed files are read, and removed ones leave. Files that did not change are not read. Text that stays the
+    same is not embedded again, under another file name too. The index can be searched meanwhile, as it was.
+
+    Example: atomr text sync notes --watch
+    """
+    from atomr_local.cli.progress import building
+    from atomr_local.indexing.text_index.documents import sync_documents_index
+
+    embedder = _embedder()
+
+    def once() -> SyncReport:
+        with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
+            return sync_documents_index(
+                name,
+                embedder=embedder,
+                progress=progress,
+                tell=note_sentence,
+                cancellation=cancellation,
+            )
+
+    if watch:
+        _follow(name, once)
+    else:
+        report_sync(once())
+
+
+def _embedder() -> SentenceEmbedder:
+    """The embedder of the settings, for a process that does nothing else."""
+    from atomr_local.catalog.find import find_embedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.system.threads import prepare_threads
+
+    prepare_threads()
+    return SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+
+
+def _follow(name: str, once: Callable[[], SyncReport]) -> None:
+    """Sync after every change, until the user stops it. What keeps a sync from being made is told, and tried again.
+
+    Raises:
+        Cancelled: it was stopped while it synced.
+    """
+    from atomr_local.cli.output import interrupt
+    from atomr_local.errors import InputError, KnowledgeIndexError
+    from atomr_local.indexing.store import index_path, read_manifest
+    from atomr_local.indexing.text_index.documents import folders_of
+
+    changes = _watcher()
+    report_sync(once())
+    directory = index_path("text", name)
+    roots = [folder.root for folder in folders_of(read_manifest(directory).settings)]
+    note(f"Watching {', '.join(map(str, roots))}. Ctrl-C ends it.")
+    stop = Cancellation()
+    told = ""
+    with interrupt(stop.cancel):
+        for _ in changes(roots, stop):
+            if stop.cancelled:
+                return
+            try:
+                report = once()
+            # A folder that is moved or empty for a moment, or another process that builds the index just now.
+            except (InputError, KnowledgeIndexError) as error:
+                if not directory.exists():
+                    raise
+                if told != (told := error.in_full()):
+                    note(told)
+                continue
+            told = ""
+            if not report.quiet:
+                report_sync(report, only_news=True)
+
+
+def _watcher() -> Callable[[list[Path], Cancellation], Iterator[object]]:
+    """Waits for changes below the roots.
+
+    Raises:
+        MissingPartError: the package that follows folders is not installed.
+    """
+    from atomr_local.errors import MissingPartError
+    from atomr_local.system.installation import add_extra
+
+    try:
+        from watchfiles import watch as watch_files
+    except ImportError as error:
+        raise MissingPartError(
+            "--watch needs the extra `documents`", hint=f"Install it with: {add_extra('documents')}"
+        ) from error
+
+    def changes(roots: list[Path], stop: Cancellation) -> Iterator[object]:
+        import threading
+
+        event = threading.Event()
+        stop.on_cancel(event.set)
+        try:
+            yield from watch_files(
+                *roots,
+                watch_filter=None,
+                stop_event=event,
+                debounce=_LONGEST_WAIT_MS,
+                step=_QUIET_MS,
+                raise_interrupt=False,
+                # What no event told of (a network drive, a change before the watch began) is seen then.
+                rust_timeout=_LOOK_AGAIN_MS,
+                yield_on_timeout=True,
+                ignore_permission_denied=True,
+            )
+        except (OSError, RuntimeError) as error:  # more folders than the system watches, or one that has just gone
+            note_sentence(
+                f"the folder is looked at every {_LOOK_AGAIN_MS // 1000} seconds, because the system does not tell of "
+                f"its changes: {error}"
+            )
+            while not stop.wait(_LOOK_AGAIN_MS / 1000):
+                yield ()
+
+    return changes
+
 
 _TITLES_BYTES = 1 << 30
 _BACKGROUND_BATCH = 32  # passages; half a second, after which it can be stopped
@@ -31,7 +235,7 @@ class _Format(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
-            from atomr_local.indexing.readers.formats import format_names
+            from atomr_local.indexing.readers.detect import format_names
 
             if value in format_names():
                 return value
@@ -46,91 +250,57 @@ def text() -> None:
     """
 
 
+@parameters
+class BuildWish:
+    """What a text index is built from, and how."""
+
+    inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
+    name: str = option(
+        "Name of the index; an existing index of this name is replaced.", required=True, shell_complete=text_indexes
+    )
+    format_: str = option(
+        "Format of the inputs; auto detects it for each file.",
+        type=_Format(["auto", "documents", "jsonl", "csv", "mediawiki", "wikiextractor", "parquet", "zim"]),
+        default="auto",
+    )
+    id_column: str = option("Column or key that holds the id of an article.", "--id", metavar="COLUMN", default="")
+    title_column: str = option("Column or key that holds the title.", "--title", metavar="COLUMN", default="")
+    text_column: str = option(
+        'Column or key that holds the text, in CSV, JSON lines and Parquet; "a.b" is the key b within a. '
+        "Without --id, articles are known by their place in the file; without --title, by their first words.",
+        "--text", metavar="COLUMN", default="",
+    )  # fmt: skip
+    salvage: bool = flag("Take what stands before the damage of a damaged or cut-off file.")
+    limit: int | None = option("Take only this many articles.", type=click.IntRange(min=1))
+    titles: Path | None = option("Take only articles with the titles in this file, one per line.", metavar="FILE")
+    engine: Literal["local", "ray"] = option(
+        "ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
+        "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
+        default="local",
+    )
+    vectors: Literal["auto", "now", "later"] = option(
+        "later builds the search by words alone, many times faster; searches then embed what they find, and "
+        "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
+        "`atomr text sync`, as the index is.",
+        default="auto",
+    )
+    processes: int | None = option(
+        "Read the pages of a MediaWiki dump with this many processes; the index is the same. Default: one for each "
+        "processor core, at most 4.",
+        metavar="N", type=click.IntRange(1, 64),
+    )  # fmt: skip
+    add: bool = flag("Add to an existing index: append new articles, replace changed ones.")
+    exclude: tuple[str, ...] = option(
+        "Leave out files and folders of a folder that match, as in a .gitignore file; may be repeated.",
+        metavar="PATTERN",
+    )
+    hidden: bool = flag("Read the files of a folder whose names begin with a dot too.")
+    privacy: Privacy
+
+
 @text.command()
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--name",
-    required=True,
-    shell_complete=text_indexes,
-    help="Name of the index; an existing index of this name is replaced.",
-)
-@click.option(
-    "--format",
-    "format_",
-    type=_Format(["auto", "documents", "jsonl", "csv", "mediawiki", "wikiextractor", "parquet", "zim"]),
-    default="auto",
-    show_default=True,
-    help="Format of the inputs; auto detects it for each file.",
-)
-@click.option("--id", "id_column", metavar="COLUMN", default="", help="Column or key that holds the id of an article.")
-@click.option("--title", "title_column", metavar="COLUMN", default="", help="Column or key that holds the title.")
-@click.option(
-    "--text",
-    "text_column",
-    metavar="COLUMN",
-    default="",
-    help='Column or key that holds the text, in CSV, JSON lines and Parquet; "a.b" is the key b within a. '
-    "Without --id, articles are known by their place in the file; without --title, by their first words.",
-)
-@click.option("--salvage", is_flag=True, help="Take what stands before the damage of a damaged or cut-off file.")
-@click.option("--limit", type=click.IntRange(min=1), help="Take only this many articles.")
-@click.option(
-    "--titles",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Take only articles with the titles in this file, one per line.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
-    "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
-)
-@click.option(
-    "--vectors",
-    type=click.Choice(["auto", "now", "later"]),
-    default="auto",
-    show_default=True,
-    help="later builds the search by words alone, many times faster; searches then embed what they find, and "
-    "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
-    "`atomr text sync`, as the index is.",
-)
-@click.option(
-    "--processes",
-    metavar="N",
-    type=click.IntRange(1, 64),
-    help="Read the pages of a MediaWiki dump with this many processes; the index is the same. Default: one for each "
-    "processor core, at most 4.",
-)
-@click.option("--add", is_flag=True, help="Add to an existing index: append new articles, replace changed ones.")
-@click.option(
-    "--exclude",
-    metavar="PATTERN",
-    multiple=True,
-    help="Leave out files and folders of a folder that match, as in a .gitignore file; may be repeated.",
-)
-@click.option("--hidden", is_flag=True, help="Read the files of a folder whose names begin with a dot too.")
-@private_option
-def build(
-    inputs: tuple[Path, ...],
-    name: str,
-    format_: str,
-    id_column: str,
-    title_column: str,
-    text_column: str,
-    salvage: bool,
-    limit: int | None,
-    titles: Path | None,
-    engine: Literal["local", "ray"],
-    vectors: Literal["auto", "now", "later"],
-    processes: int | None,
-    add: bool,
-    exclude: tuple[str, ...],
-    hidden: bool,
-    private: bool | None,
-) -> None:
+@options_of(BuildWish)
+def build(wish: BuildWish) -> None:
     """Build a text index from articles: JSON lines {"id", "title", "text"}, CSV, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, WikiExtractor's text, or Kiwix ZIM. Or from a folder of your own documents: Markdown, text,
     HTML, PDF, EPUB, DOCX, PPTX, XLSX, OpenDocument, RTF, CSV, e-mail, notebooks, source code.
@@ -146,101 +316,87 @@ def build(
     """
     from atomr_local.indexing.readers.documents.kinds import are_documents
 
-    if format_ == "documents" or (format_ == "auto" and are_documents(inputs)):
+    if wish.format_ == "documents" or (wish.format_ == "auto" and are_documents(wish.inputs)):
         given = {
-            "--id": id_column, "--title": title_column, "--text": text_column, "--salvage": salvage, "--add": add,
-            "--limit": limit, "--titles": titles, "--engine ray": engine != "local", "--processes": processes,
+            "--id": wish.id_column, "--title": wish.title_column, "--text": wish.text_column,
+            "--salvage": wish.salvage, "--add": wish.add, "--limit": wish.limit, "--titles": wish.titles,
+            "--engine ray": wish.engine != "local", "--processes": wish.processes,
         }  # fmt: skip
         if wrong := ", ".join(option for option, value in given.items() if value):
             raise click.UsageError(f"documents are read without {wrong}: for files of articles only")
-        _build_documents(inputs, name, exclude, hidden, vectors, private)
+        _build_documents(wish)
         return
-    if exclude or hidden:
+    if wish.exclude or wish.hidden:
         raise click.UsageError("--exclude and --hidden are for folders of documents")
-    from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import building, report_lost, report_skipped
-    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-    from atomr_local.indexing.readers.columns import Columns
+    from atomr_local.indexing.readers.articles import Columns
     from atomr_local.indexing.readers.detect import ReadOptions, record_kind
     from atomr_local.indexing.text_index.index import build_text_index
     from atomr_local.sources.privacy import check_sent
-    from atomr_local.system.threads import prepare_threads
 
-    prepare_threads()
-    wanted = _read_titles(titles) if titles is not None else None
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+    wanted = _read_titles(wish.titles) if wish.titles is not None else None
+    embedder = _embedder()
     with (
-        marked_private("text", name, private),
-        building("text", name, lambda state: state.passages, "passages") as (progress, cancellation),
+        marked_private("text", wish.name, wish.privacy.private),
+        building("text", wish.name, lambda state: state.passages, "passages") as (progress, cancellation),
     ):
-        if engine == "ray" and (cluster := os.environ.get("RAY_ADDRESS", "")) not in {"", "local"}:
-            check_sent(load_settings(), name, "its articles", f"the Ray cluster {cluster}", "--no-private")
+        if wish.engine == "ray" and (cluster := os.environ.get("RAY_ADDRESS", "")) not in {"", "local"}:
+            check_sent(load_settings(), wish.name, "its articles", f"the Ray cluster {cluster}", "--no-private")
         manifest = build_text_index(
-            inputs,
-            name,
+            wish.inputs,
+            wish.name,
             embedder=embedder,
-            add=add,
-            format=format_,
-            options=ReadOptions(Columns(id_column, title_column, text_column), salvage),
-            limit=limit,
+            add=wish.add,
+            format=wish.format_,
+            options=ReadOptions(Columns(wish.id_column, wish.title_column, wish.text_column), wish.salvage),
+            limit=wish.limit,
             titles=wanted,
-            titles_file=titles,
-            engine=engine,
-            vectors=vectors,
-            processes=processes,
+            titles_file=wish.titles,
+            engine=wish.engine,
+            vectors=wish.vectors,
+            processes=wish.processes,
             progress=progress,
             tell=note_sentence,
             cancellation=cancellation,
         )
     show_counts(manifest)
-    if add:
+    if wish.add:
         change = manifest.settings["last_change"]
         click.echo(
             f"  {change['articles']} articles are new, {change['replaced']} were replaced, "
             f"{change['unchanged']} were there already"
         )
     _tell_missing_vectors(manifest)
-    report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), format_))
+    report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), wish.format_))
     report_lost(manifest.settings.get("lost"))
-    missing = {} if add else manifest.settings.get("not_found", {})
+    missing = {} if wish.add else manifest.settings.get("not_found", {})
     if missing.get("count"):
         _report_missing(missing["count"], missing["samples"])
 
 
-def _build_documents(
-    roots: Sequence[Path],
-    name: str,
-    exclude: Sequence[str],
-    hidden: bool,
-    vectors: Literal["auto", "now", "later"],
-    private: bool | None,
-) -> None:
-    from atomr_local.catalog.starter import find_embedder
+def _build_documents(wish: BuildWish) -> None:
     from atomr_local.cli.progress import building
-    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.documents import build_documents_index
-    from atomr_local.system.threads import prepare_threads
 
-    prepare_threads()
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+    embedder = _embedder()
     with (
-        marked_private("text", name, private, documents=True),
-        building("text", name, lambda state: state.passages, "passages") as (progress, cancellation),
+        marked_private("text", wish.name, wish.privacy.private, documents=True),
+        building("text", wish.name, lambda state: state.passages, "passages") as (progress, cancellation),
     ):
         manifest = build_documents_index(
-            roots,
-            name,
+            wish.inputs,
+            wish.name,
             embedder=embedder,
-            exclude=exclude,
-            hidden=hidden,
-            vectors=vectors,
+            exclude=wish.exclude,
+            hidden=wish.hidden,
+            vectors=wish.vectors,
             progress=progress,
             tell=note_sentence,
             cancellation=cancellation,
         )
     report_documents(manifest)
     _tell_missing_vectors(manifest)
-    note(f"After changes in the folder, run: atomr text sync {name}")
+    note(f"After changes in the folder, run: atomr text sync {wish.name}")
 
 
 text.add_command(sync)
@@ -286,17 +442,14 @@ def embed(name: str, limit: int | None, background: bool) -> None:
     Example: atomr text embed mine
     """
     from atomr_local.cancellation import Cancellation
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.cli.output import interrupt
     from atomr_local.cli.progress import build_progress
-    from atomr_local.cli.terminal import interrupt
-    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.filling import embed_text_index
-    from atomr_local.system.threads import give_way, prepare_threads
+    from atomr_local.system.threads import give_way
 
     if background:
         give_way()
-    prepare_threads()
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+    embedder = _embedder()
     cancellation = Cancellation()
     with interrupt(cancellation.cancel), build_progress(lambda state: state.passages, "passages") as progress:
         filled = embed_text_index(
@@ -317,7 +470,7 @@ def embed(name: str, limit: int | None, background: bool) -> None:
 
 def _tell_missing_vectors(manifest: Manifest) -> None:
     """What an index built words first can do, and how it gets the rest."""
-    from atomr_local.indexing.text_index.vector_state import vector_state
+    from atomr_local.indexing.text_index.vectors import vector_state
 
     if told := vector_state(manifest).told():
         note(f"{told[:1].upper()}{told[1:]}. It answers at once; `atomr text embed {manifest.name}` makes the vectors.")
@@ -356,28 +509,33 @@ def _read_titles(file: Path) -> list[str]:
     shell_complete=text_indexes,
     help="Index to use, or several [default: the setting, the only one built, or the starter].",
 )
+@options_of(Within)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
+def search(part: Within, query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
     """Search passages by meaning and by words combined.
 
     Example: atomr text search "who discovered radium" -k 3
+    In a part: atomr text search "hotel limit" --in 'hr/*.md' --in '#policy'
     """
     from atomr_local.cancellation import Cancellation
-    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import index_names, resolve
-    from atomr_local.sources.place_words import place_words
+    from atomr_local.sources.document_places import place_words
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.registry import open_texts
+    from atomr_local.sources.text_parts import PartOfTexts, parse_within
     from atomr_local.system.threads import prepare_threads
 
+    places = parse_within(part.within)
     prepare_threads()
     settings = load_settings(text_index=text_index)
     embedder = SentenceEmbedder(find_embedder(settings.embedder))
     names = index_names(resolve("text", settings.text_index, note))
     directories = [ensure_index("text", name, lambda: embedder) for name in names]
-    with closing(open_texts(directories, embedder)) as source:
+    with closing(open_texts(directories, embedder)) as whole:
+        source = PartOfTexts(whole, places) if places is not None else whole
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
         print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])

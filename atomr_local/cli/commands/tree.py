@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from atomr_local.errors import InputError
-from atomr_local.input_files import read_text
+from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
-from atomr_local.tree.errors import TreeError
-from atomr_local.tree.escaping import is_hidden
+from atomr_local.tree.errors import TreeError, is_hidden
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.paper import load_json, parse_paper, to_paper
 from atomr_local.tree.validation import check as check_rules

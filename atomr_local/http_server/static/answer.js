@@ -1,7 +1,8 @@
 // The answer: what it says, its citations, how sure it is, what speaks against it, and what it took.
 
 import { byId, button, make } from "./dom.js";
-import { capitalised, checkText, gathered, leftMachine, level, misfit, notFound, several, sure, warningText, yourAnswer } from "./words.js";
+import { around } from "./marks.js";
+import { adviceTexts, capitalised, checkText, closest, closestInDocuments, gathered, leftMachine, level, misfit, notFound, placeText, several, shortened, sure, warningText, yourAnswer } from "./words.js";
 
 const LONG = 120; // characters of an answer, after which a doubt below it might not be seen
 
@@ -52,9 +53,16 @@ export class AnswerPane {
     if (answer.status === "unknown" && answer.reason) said.push(...this.declined(state, answer));
     else {
       const how = state.root?.byUser ? `✎ ${yourAnswer}` : typeof answer.confidence === "number" ? sure(answer.confidence) : "";
-      said.push(make("p", { class: "said" },
-        make(answer.status === "answered" ? "strong" : "em", {}, answer.answer || answer.reason), " ", this.citations(state),
-        how ? make("span", { class: "how" }, ` ${how}`) : ""));
+      const marks = [this.citations(state), how ? make("span", { class: "how" }, ` ${how}`) : ""];
+      const passages = state.passages;
+      if (passages.length && answer.answer_kind === "quotation") {
+        said.push(make("blockquote", { class: "said text" }, answer.answer));
+        said.push(make("p", {}, passages.map((item) => this.source(item, state)).join(", "), " ", marks));
+      } else {
+        said.push(make("p", { class: "said" },
+          make(answer.status === "answered" ? "strong" : "em", {}, answer.answer || answer.reason), " ", marks));
+        said.push(...passages.map((item) => this.passage(item, state)));
+      }
     }
     const doubts = this.doubts(state).map((text) => make("p", { class: "doubt" }, `⚠ ${text}`));
     const parts = answer.answer.length > LONG ? [...doubts, ...said] : [...said, ...doubts];
@@ -87,8 +95,28 @@ export class AnswerPane {
     if (guess) {
       parts.push(make("p", {}, button({ id: "guess", "aria-expanded": String(state.guessShown) }, () => this.actions.guess(), state.guessShown ? "Hide the guess" : "Show the guess")));
     }
-    if (answer.advice.length) parts.push(make("ul", {}, answer.advice.map((text) => make("li", {}, text))));
+    const near = state.passages;
+    if (near.length) {
+      const own = near.some((item) => state.evidence.get(item.evidence).locator?.file);
+      parts.push(make("h4", {}, own ? closestInDocuments : closest), ...near.map((item) => this.passage(item, state)));
+    }
+    const advice = adviceTexts(answer);
+    if (advice.length) parts.push(make("ul", {}, advice.map((text) => make("li", {}, text))));
     return parts;
+  }
+
+  /** A passage with its telling sentences marked, where it is from, and a way to the whole of it. */
+  passage(item, state) {
+    const name = item.evidence;
+    return make("blockquote", { class: "passage" },
+      make("p", { class: "text" }, around(state.evidence.get(name).text, item.spans)),
+      make("p", { class: "faint" }, this.source(item, state), " ", button({ class: "citation", "aria-label": `Evidence ${name}` }, () => this.actions.cite(name), `[${name}]`)));
+  }
+
+  source(item, state) {
+    const { title, locator, source } = state.evidence.get(item.evidence);
+    const place = locator?.file || locator?.kind ? placeText(locator) : source;
+    return shortened(place ? `${title} (${place})` : title);
   }
 
   /** What the answer may not fit. */
@@ -96,7 +124,7 @@ export class AnswerPane {
     const told = [...new Set(state.warnings)].filter((text) => warningText(text) !== text).map((text) => `${capitalised(warningText(text))}.`);
     const result = state.answer?.status === "answered" ? state.root?.result : null;
     if (result?.answers.length && result.signals.type_fit === 0) told.push(`This is ${misfit}.`);
-    if (result && result.supported === false) told.push(`${capitalised(checkText(false, result.cited))}.`);
+    if (result && result.supported === false) told.push(`${capitalised(checkText(result))}.`);
     return told;
   }
 

@@ -144,9 +144,9 @@ function choose(step, focus = false) {
   if (view) evidence.show(view, state);
 }
 
-/** Go to a piece of evidence that the answer cites. */
+/** Go to a piece of evidence, under the answer if it rests there. */
 function cite(name) {
-  choose(0);
+  choose(state.usersOf(name)[0] ?? 0);
   evidence.goTo(name);
 }
 

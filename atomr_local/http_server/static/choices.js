@@ -83,10 +83,12 @@ export class Choices {
 
   /** The part of a question's body that is chosen here. */
   get body() {
-    if (!this.server) return {};
+    const within = [...byId("within").value.matchAll(/"([^"]*)"|(\S+)/g)].map((found) => found[1] || found[2]).filter(Boolean);
+    const part = within.length ? { in: within } : {};
+    if (!this.server) return part;
     const on = switchedOn(byId("sources"));
     return {
-      sources: on.filter((name) => name !== "web"), ...(this.server.web ? { web: on.includes("web") } : {}),
+      ...part, sources: on.filter((name) => name !== "web"), ...(this.server.web ? { web: on.includes("web") } : {}),
       ...(this.server.keeps ? { keep: byId("keep").checked } : {}),
     };
   }

@@ -94,7 +94,7 @@ export class EvidencePane {
     if (way) parts.push(way);
     if (result.kept) parts.push("◆ kept from before");
     if (result.answers.length && result.signals.type_fit === 0) parts.push(`⚠ ${misfit}`);
-    if (typeof result.supported === "boolean") parts.push(`${result.supported ? "✓" : "✗"} ${checkText(result.supported, result.cited)}`);
+    if (typeof result.supported === "boolean") parts.push(`${result.supported ? "✓" : "✗"} ${checkText(result)}`);
     return line(parts.join(" · "));
   }
 

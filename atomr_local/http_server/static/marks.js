@@ -59,6 +59,36 @@ export function marked(text, answers) {
   return nodes;
 }
 
+const AROUND = 160; // characters shown beside few telling ones
+const MOST_TOLD = 500; // characters of telling sentences
+
+/** The text around the spans, which count code points, as nodes: what tells is marked, and gaps are "…". */
+export function around(text, spans) {
+  const signs = [...text.slice(0, MOST)];
+  const told = spans.map(([from, to]) => [Math.max(from, 0), Math.min(to, signs.length)]).filter(([from, to]) => from < to).sort((a, b) => a[0] - b[0]);
+  const piece = (from, to) => signs.slice(from, to).join("");
+  if (!told.length) return [piece(0, AROUND), signs.length > AROUND ? " …" : ""];
+  const nodes = [];
+  const first = told[0][0];
+  const before = first > AROUND ? first : 0;
+  if (before) nodes.push("… ");
+  let at = before;
+  let size = 0;
+  for (const [from, to] of told) {
+    if (to <= at || size >= MOST_TOLD) continue;
+    const start = Math.max(from, at);
+    if (start > at) nodes.push(start - at > AROUND ? " … " : piece(at, start));
+    const end = Math.min(to, start + MOST_TOLD - size);
+    nodes.push(make("mark", {}, piece(start, end)), end < to ? " …" : "");
+    size += end - start;
+    at = to;
+  }
+  const rest = piece(at, signs.length);
+  if (rest.length <= AROUND) nodes.push(rest);
+  else if (rest.trim()) nodes.push(" …");
+  return nodes;
+}
+
 /** The part of a long text to show first: the sentences with the answers, or its beginning. "" where all is short. */
 export function excerpt(text, answers) {
   if (text.length <= SHORT) return "";

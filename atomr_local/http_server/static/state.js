@@ -5,6 +5,7 @@ import { takenFrom } from "./words.js";
 const RESULT = [
   "answer", "answers", "method", "confidence", "evidence", "cited", "supported", "computation", "dropped", "error",
   "seconds", "outcome", "reason", "signals", "thought", "action", "observation", "candidates", "corrected_from",
+  "quotes",
 ];
 
 /** A step as it is shown; `step` has the names of a trace's node. */
@@ -59,6 +60,7 @@ export class Question {
     made.answer = {
       status: trace.status, answer: trace.answer, answers: trace.answers, confidence: trace.confidence,
       basis: trace.basis, reason: trace.reason, advice: trace.advice, guess: trace.guess,
+      advised: trace.advised, answer_kind: trace.answer_kind, closest: trace.closest,
     };
     made.finish(trace);
     return made;
@@ -73,6 +75,20 @@ export class Question {
     const result = this.root?.result;
     if (!result || !this.answer || (this.answer.status !== "answered" && !this.guessShown)) return [];
     return result.cited.filter((name) => this.evidence.has(name));
+  }
+
+  /** The pieces that the answer quotes, or that come closest to a question without one, each with its spans. */
+  get passages() {
+    const root = this.root?.result;
+    if (!this.answer || !["answered", "unknown"].includes(this.answer.status)) return [];
+    if (this.answer.status === "unknown") return (this.answer.closest ?? []).filter((item) => this.evidence.has(item.evidence));
+    const all = [...this.nodes.values()].flatMap((view) => view.result?.quotes ?? []);
+    const own = root?.quotes ?? [];
+    const spans = new Map();
+    for (const { evidence, span } of own.length ? own : all.filter((quote) => root?.cited.includes(quote.evidence))) {
+      if (this.evidence.has(evidence)) spans.set(evidence, [...(spans.get(evidence) ?? []), span]);
+    }
+    return [...spans].map(([evidence, found]) => ({ evidence, spans: found }));
   }
 
   /** The steps whose answers the user gave. */

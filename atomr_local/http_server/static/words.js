@@ -2,7 +2,7 @@
 
 const WORDS = await (await fetch("/page/words.json", { credentials: "omit" })).json();
 
-export const { notFound, yourAnswer, misfit, ratingMeans } = WORDS;
+export const { notFound, yourAnswer, misfit, ratingMeans, closest, closestInDocuments } = WORDS;
 
 const LONGEST_NAME = 60;
 
@@ -70,7 +70,8 @@ export const warningText = (text) =>
     .replace(/^the evidence does not mention (.+)$/s, "the cited evidence does not mention $1: the answer may not fit it")
     .replace(/^the plan leaves out (.+)$/s, "no step asks about $1: the answer may not fit it");
 
-export function checkText(supported, cited) {
+export function checkText({ supported, cited, signals }) {
+  if (signals?.subject === 0) return "the cited passage contains this answer, but is about another subject";
   if (supported) return "the cited passage contains this answer";
   return cited.length ? "the cited passage does not contain this answer" : "no passage is cited for this answer";
 }
@@ -119,6 +120,15 @@ export function leftMachine(departures) {
     told.push(`${what.join(", ")} → ${to}`);
   }
   return told.join("; ");
+}
+
+/** What can be done about a missing answer, as far as it can be done from here. */
+export function adviceTexts(answer) {
+  const told = (answer.advised ?? []).map(({ kind, names }) => {
+    const text = Object.hasOwn(WORDS.advice, kind) ? WORDS.advice[kind] : "";
+    return text.replace("{names}", () => (names ?? []).join(kind === "sources" ? " and the " : " or "));
+  }).filter(Boolean);
+  return told.length ? told : answer.advice;
 }
 
 const PLACES = { page: ["p.", "pp."], slide: ["slide", "slides"], line: ["line", "lines"], cell: ["cell", "cells"], cells: ["", ""] };

@@ -11,7 +11,8 @@ import mmap
 import os
 import re
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,106 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from atomr_local.errors import ModelError
-from atomr_local.indexing.embedding.onnx_model import FLOAT32, FUSED, INT32, OnnxGraph
-from atomr_local.input_files import read_regular
+from atomr_local.files import read_regular
+
+# Writes ONNX models from arrays.
+#
+# A model is one protobuf message (`onnx.proto` of the ONNX project); only the few fields that a feed-forward graph
+# needs are written. Large arrays stay outside of it and are handed to onnxruntime as they lie in memory, so that
+# nothing is exported to a file and no exporter is installed.
+
+FUSED = "com.microsoft"  # the domain of onnxruntime's own fused operators
+_IR_VERSION = 9
+_OPERATORS = 17  # version of ONNX's operators; LayerNormalization came with it
+_FLOAT, _INT = 1, 2  # AttributeProto.AttributeType
+FLOAT32, INT32 = 1, 6  # TensorProto.DataType
+_EXTERNAL = 1  # TensorProto.DataLocation
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _number(tag: int, value: int) -> bytes:
+    # Protobuf writes a negative number as the 64 bits of its two's complement.
+    return _varint(tag << 3) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _bytes(tag: int, value: bytes | str) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return _varint(tag << 3 | 2) + _varint(len(data)) + data
+
+
+def _attribute(name: str, value: float | int) -> bytes:
+    if isinstance(value, float):
+        return _bytes(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, _FLOAT)
+    return _bytes(1, name) + _number(3, value) + _number(20, _INT)
+
+
+def _value(name: str, kind: int, shape: tuple[str | int, ...]) -> bytes:
+    sizes = b"".join(_bytes(1, _number(1, size) if isinstance(size, int) else _bytes(2, size)) for size in shape)
+    return _bytes(1, name) + _bytes(2, _bytes(1, _number(1, kind) + _bytes(2, sizes)))
+
+
+@dataclass
+class OnnxGraph:
+    """A graph under construction, nodes in the order in which they are computed.
+
+    Attributes:
+        arrays: name → float32 array, constants of the graph that the model refers to.
+    """
+
+    arrays: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    _nodes: list[bytes] = field(default_factory=list)
+
+    def constant(self, name: str, values: Any) -> str:
+        """Keep an array under a name that nodes can read; returns the name."""
+        self.arrays[name] = np.ascontiguousarray(values, dtype=np.float32)
+        return name
+
+    def node(self, operator: str, inputs: list[str], *, domain: str = "", out: str = "", **attributes: float) -> str:
+        """Add a node; returns the name of its first output."""
+        out = out or f"value{len(self._nodes)}"
+        parts = [*(_bytes(1, name) for name in inputs), _bytes(2, out), _bytes(4, operator), _bytes(7, domain)]
+        parts += [_bytes(5, _attribute(name, value)) for name, value in attributes.items()]
+        self._nodes.append(_bytes(1, b"".join(parts)))
+        return out
+
+    def model(
+        self,
+        inputs: dict[str, tuple[int, tuple[str | int, ...]]],
+        outputs: dict[str, tuple[int, tuple[str | int, ...]]],
+    ) -> bytes:
+        """The model, to be given to onnxruntime together with `arrays` as its external initializers.
+
+        Args:
+            inputs, outputs: name → type (FLOAT32 or INT32) and shape, a name for each size that varies.
+        """
+        tensors = [
+            b"".join(_number(1, size) for size in array.shape)
+            + _number(2, FLOAT32)
+            + _bytes(8, name)
+            + _bytes(13, _bytes(1, "location") + _bytes(2, "memory"))
+            + _number(14, _EXTERNAL)
+            for name, array in self.arrays.items()
+        ]
+        graph = b"".join(
+            [
+                *self._nodes,
+                _bytes(2, "encoder"),
+                *(_bytes(5, tensor) for tensor in tensors),
+                *(_bytes(11, _value(name, *described)) for name, described in inputs.items()),
+                *(_bytes(12, _value(name, *described)) for name, described in outputs.items()),
+            ]
+        )
+        versions = [_number(2, _OPERATORS), _bytes(1, FUSED) + _number(2, 1)]
+        return _number(1, _IR_VERSION) + _bytes(7, graph) + b"".join(_bytes(8, version) for version in versions)
+
 
 # onnxruntime's threads spin between the steps of a run; longer than this another busy process pays for it.
 _SPIN_MICROSECONDS = 1000
@@ -298,3 +397,167 @@ def _refuse_telemetry() -> None:
         return
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= _TELEMETRY_SINCE:
         raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is needed")
+
+
+# A BERT sentence encoder on onnxruntime, without torch.
+#
+# It computes what sentence-transformers computes, in float32, so that vectors of either can stand in one index.
+# `scripts/bench/embedding.py` measures both; 8-bit weights were measured too, and change which passages are found.
+
+
+# Tokens of a batch, padding included: more gain nothing and take memory.
+_BATCH_TOKENS = 2048
+_MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+_LIBRARY = "sentence_transformers."
+
+
+def read_shape(directory: Path) -> BertShape:
+    """The shape of the model in `directory`.
+
+    Raises:
+        Unsuited: it is no BERT encoder of the plain kind, or its files cannot be read.
+    """
+    modules, prompts = read_json(directory / "modules.json"), directory / "config_sentence_transformers.json"
+    if not isinstance(modules, list):
+        raise Unsuited("its configuration is of another form")
+    names = [str(module.get("type", "")) if isinstance(module, dict) else "" for module in modules]
+    if [name.rpartition(".")[2] for name in names] not in _MODULES or not all(n.startswith(_LIBRARY) for n in names):
+        raise Unsuited("it is put together from other modules")
+    place = str(modules[1].get("path", ""))
+    if modules[0].get("path") != "" or place not in {"1_Pooling", "pooling"}:
+        raise Unsuited("its modules are elsewhere")
+    sentence = read_object(directory / "sentence_bert_config.json")
+    pooling = _pooling(read_object(directory / place / "config.json"))
+    shape = plain_shape(
+        read_object(directory / "config.json"), sentence, read_object(prompts) if prompts.is_file() else {}, pooling
+    )
+    return replace(shape, longest=whole(sentence, "max_seq_length", shape.longest))
+
+
+def _pooling(config: dict[str, Any]) -> str:
+    modes = {key.removeprefix("pooling_mode_") for key, on in config.items() if key.startswith("pooling_mode_") and on}
+    if isinstance(named := config.get("pooling_mode"), str):
+        modes = {named}
+    for mode, keys in {"mean": {"mean_tokens", "mean"}, "cls": {"cls_token", "cls"}}.items():
+        if len(modes) == 1 and modes <= keys:
+            return mode
+    raise Unsuited("it pools in another way")
+
+
+class BertEncoder:
+    """A loaded encoder. Thread-safe.
+
+    Args:
+        threads: that compute.
+
+    Raises:
+        Unsuited: sentence-transformers is needed for this model.
+        ModelError: the weights are damaged.
+        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+    """
+
+    def __init__(self, directory: Path, threads: int) -> None:
+        self._shape = read_shape(directory)
+        self.dimensions = self._shape.width
+        self._session = BertSession(directory, self._shape, threads)
+        # Every text is of the first kind: the second is for pairs.
+        self._kind = self._session.weights["embeddings.token_type_embeddings.weight"][0]
+        self.encode(["."])  # sizes that do not fit each other show when it runs
+        self.backend = f"{self._session.runtime} float32"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""
+        tokens = [encoding.ids for encoding in self._session.tokenizer.encode_batch(list(texts))]
+        vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
+        for batch in _batches([len(ids) for ids in tokens]):
+            vectors[batch] = self._run([tokens[i] for i in batch])
+        return vectors
+
+    def _run(self, tokens: list[list[int]]) -> NDArray[np.float32]:
+        lengths = np.array([len(ids) for ids in tokens], dtype=np.int32)
+        padded = np.zeros((len(tokens), int(lengths.max())), dtype=np.int64)
+        for row, ids in enumerate(tokens):
+            padded[row, : len(ids)] = ids
+        hidden = self._session.hidden(padded, lengths, self._kind)
+        if self._shape.pooling == "cls":
+            pooled = hidden[:, 0]
+        else:
+            real = np.arange(padded.shape[1]) < lengths[:, None]
+            pooled = np.einsum("btw,bt->bw", hidden, real.astype(np.float32)) / lengths[:, None]
+        vectors: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(1e-12)
+        return vectors
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Which texts are computed together: those of like length, which pad each other least, up to a bound."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    while order:
+        size = max(1, _BATCH_TOKENS // lengths[order[0]])
+        yield order[:size]
+        order = order[size:]
+
+
+# A BERT cross-encoder on onnxruntime, without torch.
+#
+# In float32, with the scores that sentence-transformers would give; models of any other form are left to it.
+
+
+class BertPairs:
+    """A loaded cross-encoder. Its methods are for one thread at a time.
+
+    Args:
+        longest: tokens of a pair that are read at most.
+        threads: that compute.
+
+    Attributes:
+        marks: texts that the tokenizer reads as its own marks, such as [SEP].
+
+    Raises:
+        Unsuited: sentence-transformers is needed for this model, or onnxruntime is not installed.
+        ModelError: the weights are damaged.
+        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+    """
+
+    def __init__(self, directory: Path, longest: int, threads: int) -> None:
+        shape = _shape(directory, longest)
+        self._session = BertSession(directory, shape, threads)
+        known = self._session.tokenizer.get_added_tokens_decoder().values()
+        self.marks: Sequence[str] = [token.content for token in known if token.special]
+        weights = self._session.weights
+        self._kinds = weights["embeddings.token_type_embeddings.weight"]
+        self._layers = [(weights[f"{at}.weight"].T, weights[f"{at}.bias"]) for at in ("pooler.dense", "classifier")]
+        if len(self._kinds) != 2 or self._layers[1][0].shape != (shape.width, 1):
+            raise Unsuited("its parts do not fit each other")
+        self.predict([(".", ".")])  # sizes that do not fit each other show when it runs
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The score of each pair, computed as one batch."""
+        encodings = self._session.tokenizer.encode_batch(list(pairs))
+        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
+        tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
+        kinds = np.zeros_like(tokens)
+        for row, encoding in enumerate(encodings):
+            tokens[row, : len(encoding.ids)] = encoding.ids
+            kinds[row, : len(encoding.ids)] = encoding.type_ids
+        hidden = self._session.hidden(tokens, lengths, self._kinds[kinds])
+        (pool, pool_bias), (classify, bias) = self._layers
+        scores: list[float] = (np.tanh(hidden[:, 0] @ pool + pool_bias) @ classify + bias)[:, 0].tolist()
+        return scores
+
+
+def _shape(directory: Path, longest: int) -> BertShape:
+    """The shape of the encoder. Raises Unsuited for any that is not of the plain kind."""
+    config, tokens = read_object(directory / "config.json"), read_object(directory / "tokenizer_config.json")
+    sentence, prompts = (
+        read_object(directory / name) if (directory / name).is_file() else {}
+        for name in ("sentence_bert_config.json", "config_sentence_transformers.json")
+    )
+    if config.get("architectures") != ["BertForSequenceClassification"]:
+        raise Unsuited("it is not a plain BERT cross-encoder")
+    shape = plain_shape(config, sentence, prompts, "cls")
+    # Tokenizers without a limit say so by an enormous number, which may be written as a float.
+    told = (tokens.get("model_max_length"), sentence.get("max_seq_length"))
+    limits = [limit for limit in told if limit]
+    if not all(isinstance(limit, int | float) and limit > 3 for limit in limits):
+        raise Unsuited("its tokenizer's limit is not a number")
+    return replace(shape, longest=int(min(longest, shape.longest, *limits)))

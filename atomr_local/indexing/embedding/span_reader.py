@@ -23,16 +23,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from atomr_local.errors import ModelError
-from atomr_local.indexing.embedding.bert import BertSession, read_weights
-from atomr_local.indexing.embedding.bert_encoder import read_shape
-from atomr_local.input_files import read_regular
+from atomr_local.files import read_regular
+from atomr_local.indexing.embedding.bert import BertSession, read_shape, read_weights
 
 _CARD_BYTES = 1 << 16
 _ADAPTER_BYTES = 64 << 20
 _MOST_RANK = 256
 _MOST_TOKENS = 512
-# Tokens of an answer: nobody's answer is longer, and an answer is no whole passage.
-_LONGEST_ANSWER = 40
+# Tokens of an answer: a quotation of a few sentences at most.
+_LONGEST_ANSWER = 200
 # Two spans are the same answer where they share this much of the tokens that either has (Jaccard).
 _SAME = 0.5
 _THREADS = 2

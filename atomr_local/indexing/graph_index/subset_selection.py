@@ -13,12 +13,11 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from atomr_local.indexing.graph_index.qualifiers import NODE, OF, PROP_QUALIFIER, PROP_STATEMENT
+from atomr_local.indexing.graph_index.bulk_loading import NODE, OF, PROP_QUALIFIER, PROP_STATEMENT
 from atomr_local.indexing.graph_index.statements.entities import claims_of
 from atomr_local.indexing.graph_index.statements.terms import RDFS_LABEL, LabelWords
 from atomr_local.indexing.graph_index.statements.triples import ABOUT, ITEM, ONTOLOGY, PROPERTY_ENTITY
-from atomr_local.indexing.graph_index.subset import DATATYPES_LEFT_OUT, TYPE_IDS, Subset
-from atomr_local.indexing.graph_index.titles import Titles
+from atomr_local.indexing.graph_index.subset import DATATYPES_LEFT_OUT, TYPE_IDS, Subset, Titles
 from atomr_local.language.properties import ENTITY, PROPERTY
 
 _OWNER = re.compile(re.escape(NODE) + r"[Qq]([1-9]\d{0,11})[-$].+|" + re.escape(ENTITY) + r"Q([1-9]\d{0,11})")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from atomr_local.indexing.readers.lines import Skipped
+from atomr_local.indexing.readers.lines import LineReader, Skipped
 
 SectionKind = Literal["", "table", "infobox", "code"]
 # A passage as a reader's process gives it: its start and end in the text, and the fields that describe it.
@@ -73,6 +73,18 @@ class PageWork:
     processes: int = 1
     worker: Path | None = None
     task: Mapping[str, Any] = field(default_factory=dict)
+
+
+class LineArticles:
+    """What readers of files of lines share: the file, and how far it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines = LineReader(path)
+
+    @property
+    def position(self) -> int:
+        return self._lines.position
 
 
 class ArticleReader(Protocol):

@@ -1,7 +1,7 @@
 """A child process that reads untrusted content under limits: a task line, then a request a line, JSON in and out.
 
 Parsers in C answer to no signal, and some content keeps them busy for hours; a process can be ended by the system. The
-child's side is :mod:`atomr_local.indexing.readers.child_limits`.
+child's side is :mod:`atomr_local.indexing.readers.child_process`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from atomr_local.errors import MissingPartError
 
@@ -138,3 +139,36 @@ def _widened(process: subprocess.Popen[bytes]) -> int:
 def out_of_time(status: int) -> bool:
     """Whether a process with this exit status was ended because it had used up its processor time."""
     return status == -signal.SIGPROF
+
+
+# The limits of a child process that reads untrusted content, and how it answers. Standard library only.
+
+
+def bound_memory(size: int) -> None:
+    """Let this process take `size` bytes of address space at most; more is a MemoryError."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+@contextlib.contextmanager
+def processor_time(seconds: float) -> Iterator[None]:
+    """The system ends this process, even in C, when what is inside takes more processor time than this."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def answer(answers: BinaryIO, **found: Any) -> None:
+    """Write one answer."""
+    answers.write(json.dumps(found).encode() + b"\n")
+    answers.flush()
+
+
+def answer_stream() -> BinaryIO:
+    """Standard output for answers."""
+    # Of its own: with PYTHONUNBUFFERED that of `sys` loses what a write interrupted by a stop of the process left over.
+    return os.fdopen(sys.stdout.fileno(), "wb", closefd=False)

@@ -2,20 +2,326 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import gzip
+import io
 import lzma
+import os
+import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
-from atomr_local.errors import InputError
-from atomr_local.file_kinds import HEAD, FileKind, kind_of
-from atomr_local.indexing.readers.encodings import as_utf8, encoding_of
-from atomr_local.indexing.readers.packed import READ_PACKED, decompressed, is_packed
-from atomr_local.input_files import open_regular
+from atomr_local.errors import InputError, MissingPartError
+from atomr_local.files import HEAD, FileKind, kind_of, open_regular
 from atomr_local.sanitize import sanitize_line
+from atomr_local.system.installation import add_extra
+
+# Text files of any encoding as UTF-8: by byte order mark, by XML declaration, or by the zeros of UTF-16.
+
+
+# The longer first: the mark of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARATION = re.compile(rb"""<\?xml\s[^>]{0,80}?\bencoding\s*=\s*["']([A-Za-z][\w.:-]{0,39})["']""")
+# Without a mark, text that begins with two ASCII characters shows its encoding by where the zeros are.
+_ZEROS = re.compile(rb"(?P<le>[\t\n\r -~]\x00[\t\n\r -~]\x00)|(?P<be>\x00[\t\n\r -~]\x00[\t\n\r -~])")
+# As editors and Python take it from a comment in the first lines.
+_CODING = re.compile(rb"(?:[^\n]*\n)?[^\n]{0,200}?\bcoding[:=][ \t]*([-\w.]{1,40})")
+# Encodings of text alone: the codecs of Python hold others, such as one that unpacks.
+_TEXT = re.compile(
+    r"utf-(?:8|16|32).*|ascii|iso8859-\d+|iso2022_\w+|cp\d+|koi8-\w|mac-\w+|gb\w+|hz|big5\w*|shift_\w+|euc_\w+|tis-620|johab"
+)
+_LOOKED_AT = 256
+_BLOCK = 1 << 16
+
+
+def encoding_of(head: bytes, whole: bytes | None = None) -> tuple[str, int]:
+    """The encoding of a text that begins so, UTF-8 where nothing says other, and the length of its mark in bytes.
+
+    Args:
+        whole: all of the text. If it is no UTF-8, a comment says what it is, or what it holds is likeliest.
+    """
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return name, len(mark)
+    if zeros := _ZEROS.match(head):
+        return ("utf-16-le" if zeros["le"] else "utf-16-be"), 0
+    declared = _DECLARATION.match(head.lstrip()[:_LOOKED_AT])
+    name = (text_encoding(declared[1]) if declared else "") or "utf-8"
+    if whole is None or name != "utf-8":
+        return name, 0
+    try:
+        whole.decode("utf-8")
+    except UnicodeDecodeError:
+        return _coding_of(head), 0
+    return "utf-8", 0
+
+
+def _coding_of(head: bytes) -> str:
+    """The encoding of a text that is no UTF-8: as a comment in it says, or the likeliest."""
+    if (declared := _CODING.match(head)) and (name := text_encoding(declared[1])):
+        return name
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        return "cp1252"
+    best = from_bytes(head).best()
+    return best.encoding if best is not None else "cp1252"
+
+
+def text_encoding(declared: bytes) -> str:
+    """The codec of an encoding that a text in ASCII characters declares; "" if there is none."""
+    try:
+        name = codecs.lookup(declared.decode("ascii", "replace")).name
+    except LookupError:
+        return ""
+    # UTF-16 that can be read as ASCII is none, whatever is declared.
+    return name if _TEXT.fullmatch(name) and not name.startswith(("utf-16", "utf-32")) else ""
+
+
+def decoded(data: bytes) -> str:
+    """A whole text, lines ending in a line feed; what cannot be decoded becomes the replacement character."""
+    name, mark = encoding_of(data[:_BLOCK], data)
+    text = data[mark:].decode(name, "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file that begins so is text."""
+    name, mark = encoding_of(head)
+    if mark:
+        return True
+    if name.startswith(("utf-16", "utf-32")):
+        head = head[: len(head) & ~3].decode(name, "replace").encode("utf-8", "replace")
+    if b"\x00" in head:
+        return False
+    odd = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
+    return odd * 50 <= len(head)
+
+
+def as_utf8(stream: BinaryIO) -> tuple[BinaryIO, int]:
+    """The stream from its beginning in UTF-8, without a byte order mark, and the bytes of a mark that were read.
+
+    What is no character of its encoding becomes U+FFFD. A stream in UTF-8 is given back as it is.
+    """
+    head = cast(Any, stream).peek(_LOOKED_AT)[:_LOOKED_AT]
+    name, mark = encoding_of(head)
+    stream.read(mark)
+    if name in {"utf-8", "ascii"}:
+        return stream, mark
+    return cast(BinaryIO, io.BufferedReader(_Transcoded(stream, name), _BLOCK)), mark
+
+
+def head_as_utf8(head: bytes) -> bytes:
+    """The beginning of a text in UTF-8."""
+    name, mark = encoding_of(head)
+    if name == "utf-8":
+        return head[mark:]
+    return codecs.getincrementaldecoder(name)("replace").decode(head[mark:]).encode("utf-8", "replace")
+
+
+class _Derived(io.RawIOBase):
+    """A stream that is read out of another one, which it closes."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+class _Transcoded(_Derived):
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        super().__init__(stream)
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._left = b""
+        self._ended = False
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left and not self._ended:
+            block = self._stream.read(_BLOCK)
+            self._ended = not block
+            self._left = self._decoder.decode(block, self._ended).encode("utf-8", "replace")
+        found, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+
+# Unpacks files: gzip, bzip2, xz, Zstandard and 7-Zip, each by its first bytes, one block at a time.
+
+READ_PACKED = ("gzip", "bzip2", "xz", "Zstandard", "7-Zip")  # by their names in file_kinds
+_BEGINNINGS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
+_BUFFER = 1 << 20
+_PIPE = 1 << 16
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is packed in a way that :func:`decompressed` takes."""
+    return head.startswith(_BEGINNINGS)
+
+
+def decompressed(raw: BinaryIO) -> BinaryIO:
+    """The content of a file that stands at its beginning, unpacked where it is packed.
+
+    Raises (here or while it is read):
+        EOFError: the packed file is cut short.
+        OSError, zlib.error, lzma.LZMAError: it is damaged.
+        InputError: an archive that does not hold one file alone.
+        MissingPartError: reading this kind needs a package that is not installed.
+    """
+    head = raw.read(6)
+    raw.seek(0)
+    if head.startswith(b"\x1f\x8b"):
+        return _buffered(gzip.GzipFile(fileobj=raw))
+    if head.startswith(b"BZh"):
+        return _buffered(bz2.BZ2File(raw))
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return _buffered(lzma.LZMAFile(raw))
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return cast(BinaryIO, io.BufferedReader(_Zstandard(raw), _BUFFER))
+    if head.startswith(b"7z\xbc\xaf\x27\x1c"):
+        return cast(BinaryIO, io.BufferedReader(_SevenZip(raw), _BUFFER))
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, raw), _BUFFER))
+
+
+def _buffered(stream: gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile) -> BinaryIO:
+    """The stream with lines that are found in C: its own `readline` takes longer than what is done with a line."""
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream), _PIPE))
+
+
+class _Unpacked(_Derived):
+    def readinto(self, buffer: Any) -> int:
+        found = self._stream.read1(len(buffer))  # what stands before damage is given before the error
+        buffer[: len(found)] = found
+        return len(found)
+
+
+class _Zstandard(io.RawIOBase):
+    def __init__(self, raw: BinaryIO) -> None:
+        import pyarrow as pa
+
+        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            found = self._stream.read(len(buffer))
+        except OSError as error:
+            if "Truncated" in str(error):
+                raise EOFError from error
+            raise
+        buffer[: len(found)] = found
+        return len(found)
+
+
+class _SevenZip(io.RawIOBase):
+    """The one file of an archive. The library gives what it unpacks to a writer, so it runs in a thread of its own."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        try:
+            import py7zr
+        except ImportError as error:
+            raise MissingPartError(
+                "reading 7-Zip files needs the package py7zr",
+                hint=f"Unpack the file first, or install the package: {add_extra('7z')}",
+            ) from error
+        try:
+            self._archive: Any = py7zr.SevenZipFile(raw)
+            names = [item.filename for item in self._archive.list() if not item.is_directory]
+            locked = self._archive.needs_password()
+        except Exception as error:  # of many kinds, without a common base
+            raise OSError(f"a damaged 7-Zip file: {error}") from error
+        if locked or len(names) != 1:
+            what = "is locked with a password" if locked else f"holds {len(names)} files"
+            raise InputError(
+                f"{getattr(raw, 'name', 'the file')}: the 7-Zip archive {what}",
+                hint="Unpack it first, and give the files in it.",
+            )
+        self._failure: Exception | None = None
+        read, write = os.pipe()
+        self._from = os.fdopen(read, "rb", buffering=0)
+        self._into = os.fdopen(write, "wb", buffering=0)
+        self._thread = threading.Thread(target=self._unpack, daemon=True)
+        self._thread.start()
+
+    def _unpack(self) -> None:
+        from py7zr.io import WriterFactory
+
+        class One(WriterFactory):  # type: ignore[misc]
+            def create(_self, filename: str) -> Any:
+                return _writer(self._into.write)
+
+        try:
+            self._archive.extract(factory=One())
+        except BrokenPipeError:
+            pass  # whoever reads has closed it
+        except Exception as error:
+            self._failure = error
+        finally:
+            with suppress(OSError):
+                self._into.close()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._from.read(min(len(buffer), _PIPE)) or b""
+        if not found and self._failure is not None:
+            raise OSError(f"a damaged 7-Zip file: {self._failure}") from self._failure
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._from.close()
+            self._thread.join()
+        super().close()
+
+
+def _writer(put: Callable[[bytes], int | None]) -> Any:
+    from py7zr.io import Py7zIO
+
+    class Writer(Py7zIO):  # type: ignore[misc]
+        written = 0
+
+        def write(self, data: bytes | bytearray) -> int:
+            rest = memoryview(bytes(data))
+            while rest:
+                rest = rest[put(bytes(rest[:_PIPE])) or 0 :]
+            self.written += len(data)
+            return len(data)
+
+        def read(self, size: int | None = None) -> bytes:
+            return b""
+
+        def seek(self, offset: int, whence: int = 0) -> int:
+            return offset
+
+        def flush(self) -> None:
+            """Nothing is kept."""
+
+        def size(self) -> int:
+            return self.written
+
+    return Writer()
+
 
 MAX_LINE = 16 * 1024 * 1024
 _SAMPLES = 5

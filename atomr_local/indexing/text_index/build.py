@@ -14,22 +14,88 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import KnowledgeIndexError
+from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.builds.space import require_space, write_error
 from atomr_local.indexing.readers.base import Article, Redirect
+from atomr_local.indexing.readers.detect import ReadOptions, open_articles
 from atomr_local.indexing.readers.lines import Skipped
-from atomr_local.indexing.text_index.catalog import Catalog, content_hash, passage_id
+from atomr_local.indexing.text_index.catalog import Catalog, content_hash, kept_kind, passage_id
 from atomr_local.indexing.text_index.chunking import Passage, Tokens, passage_heading, passages
 from atomr_local.indexing.text_index.page_worker import given_passages
-from atomr_local.indexing.text_index.passage_kind import kept_kind
-from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
+from atomr_local.language.names import name_key
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
-    from atomr_local.indexing.text_index.vector_cache import VectorCache
+    from atomr_local.indexing.text_index.vectors import VectorCache
+
+
+# Reads the input files of a text build: what is wanted of them, and what is done where one cannot be read.
+
+WHOLE_FILE = 0  # in the place of a record
+
+
+@dataclass(frozen=True)
+class ArticleSelection:
+    """Which articles are wanted: at most `limit`, and only those whose title has one of these keys."""
+
+    format: str = "auto"
+    limit: int | None = None
+    titles: frozenset[str] | None = None
+    options: ReadOptions = field(default_factory=ReadOptions)
+
+    def wants(self, article: Article) -> bool:
+        """Whether the article has one of the titles."""
+        return self.titles is None or name_key(article.title) in self.titles
+
+
+def read_articles(
+    path: Path, selection: ArticleSelection, skipped: Skipped, *, after: int, alone: bool
+) -> Iterator[tuple[Article | Redirect, int]]:
+    """What a file holds after the record `after`, each with the bytes read so far.
+
+    Of several files, one that holds nothing that can be read is noted in `skipped`, and so is the damage of one that
+    is salvaged; the others are read.
+
+    Args:
+        alone: there is no other file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    begun = after > 0
+    try:
+        reader = open_articles(path, selection.format, selection.options)
+        for item in reader.records(skipped, after=after):
+            begun = True
+            yield item, reader.position
+    except InputError as error:
+        reason = error.message.removeprefix(str(path)).lstrip(":, ")
+        if begun and selection.options.salvage:
+            skipped.add(path, WHOLE_FILE, f"damaged, and read up to there: {reason}")
+        elif not begun and not alone:
+            skipped.add(path, WHOLE_FILE, f"not read: {reason}")
+        else:
+            raise
+
+
+def require_one_readable(files: Sequence[Path], selection: ArticleSelection) -> None:
+    """Look at the beginning of every file.
+
+    Raises:
+        InputError: the first that cannot be read, where none can.
+    """
+    problems = []
+    for file in files:
+        try:
+            open_articles(file, selection.format, selection.options)
+        except InputError as error:
+            problems.append(error)
+    if len(problems) == len(files):
+        raise problems[0]
+
 
 PASSAGE_WORDS = 120
 BATCH = 512  # passages embedded and committed together
@@ -138,7 +204,7 @@ class TextBuild:
                 self._read()
                 if not self.state.articles:
                     wanted = "articles" if self.selection.titles is None else "articles of the given titles"
-                    raise self.ledger.nothing_in(wanted, self.skipped)
+                    raise self.ledger.empty_input_error(wanted, self.skipped)
                 self._commit(stage="indexing")
             if self.state.stage == "indexing":
                 self._report("indexing")
@@ -176,7 +242,7 @@ class TextBuild:
             state = self.state = State(**self.ledger.state)
             self.skipped = Skipped.restored(state.skipped)
         except (KeyError, TypeError, ValueError) as error:
-            raise _damaged(directory, "its ledger makes no sense") from error
+            raise _damaged(directory, "the build's progress file is damaged") from error
         # A version whose removal was begun may lack files: the present one, with the same rows, is kept.
         keep = state.forgetting or state.stage == "tidying"
         if not (keep or self._table.go_back(state.version)) or self._table.rows != state.rows:

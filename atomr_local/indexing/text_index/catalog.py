@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
+from atomr_local.indexing.text_index.chunking import Passage
 from atomr_local.language.names import KEYS, former_name_key, name_key
 
 CATALOG = "articles.sqlite"
@@ -204,17 +205,30 @@ class CatalogReader:
         )
         return [str(title) for (title,) in rows]
 
-    def titled(self, name: str) -> Known | None:
+    def titled(self, name: str, only: Collection[str] | None = None) -> Known | None:
         """The article of this title as it is written, else the first whose title has the same key, else the first that
-        is another name's or redirect's."""
+        is another name's or redirect's; of those with these ids, where `only` is given."""
         key = self._key(name)
         rows = self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY title = ? DESC, seq LIMIT 20", (key, name))
         # One key of an earlier version may stand for several of today's.
-        rows = [row for row in rows if name_key(row[2]) == name_key(name)]
-        if not rows:
+        found = [Known(*row) for row in rows if name_key(row[2]) == name_key(name)]
+        if not found:
             target = "(SELECT target FROM aliases WHERE key = ? ORDER BY seq LIMIT 1)"
-            rows = self._rows(f"{_ARTICLES} WHERE key = {target} ORDER BY seq LIMIT 1", (key,))
-        return Known(*rows[0]) if rows else None
+            found = [
+                Known(*row) for row in self._rows(f"{_ARTICLES} WHERE key = {target} ORDER BY seq LIMIT 20", (key,))
+            ]
+        return next((known for known in found if only is None or known.id in only), None)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Ids of the articles with this title, whose key may be another spelling, or whose title fits the pattern of
+        :mod:`fnmatch`."""
+        key = self._key(pattern)
+        query = "SELECT id FROM articles WHERE key = ?"
+        found = self._rows(query, (key,))
+        if any(sign in pattern for sign in "*?["):
+            # SQLite's GLOB is fnmatch but for the sign of a set of other characters.
+            found += self._rows("SELECT id FROM articles WHERE title GLOB ?", (pattern.replace("[!", "[^"),))
+        return [str(identifier) for (identifier,) in found]
 
     def beginning(self, key: str, limit: int) -> list[tuple[str, str, int]]:
         """Names that begin with the words of `key` and go on: (key, title of the article, its passages).
@@ -271,3 +285,40 @@ def _sqlite(*, reading: bool = False) -> Iterator[None]:
                 hint="Build the index again.",
             ) from error
         raise write_error("the index's list of articles", error, resumable=True) from error
+
+
+# What kind of passage a row of the table is, kept in its metadata: of tables, infoboxes and source code.
+
+METADATA = "metadata"
+_KEY = "atomr"  # of what is said here, beside what the input says of the article
+_KINDS = frozenset({"table", "infobox", "code"})
+_LONGEST = 200
+
+
+def kept_kind(passage: Passage) -> dict[str, Any]:
+    """What the metadata of a passage that is no prose says of it."""
+    rows = {"rows": list(passage.lines)} if passage.kind == "table" and passage.lines is not None else {}
+    return {_KEY: {"kind": passage.kind, "name": passage.name, **rows}}
+
+
+def kind_of(metadata: object) -> dict[str, Any]:
+    """The kind of a passage as a locator gives it, from its metadata in JSON; {} of prose. Untrusted.
+
+    {"kind": "table", "table": "2", "table_rows": [3, 9]}, {"kind": "infobox", "infobox": "film"}, {"kind": "code"}
+    """
+    if not isinstance(metadata, str) or f'"{_KEY}"' not in metadata:
+        return {}
+    try:
+        found = json.loads(metadata).get(_KEY)
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    kind = found.get("kind") if isinstance(found, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        return {}
+    name, rows = found.get("name"), found.get("rows")
+    where: dict[str, Any] = {"kind": kind}
+    if kind != "code" and isinstance(name, str) and name:
+        where[kind] = name[:_LONGEST]
+    if isinstance(rows, list) and len(rows) == 2 and all(type(row) is int for row in rows):
+        where["table_rows"] = rows
+    return where

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from atomr_local.indexing.readers.base import Section, SectionKind
-from atomr_local.language.scripts import WORD, unspaced
-from atomr_local.language.sentences import sentences, words
+from atomr_local.language.sentences import WORD, sentences, unspaced, words
 
 # What a manifest says of how passages were cut; another number cuts some articles elsewhere.
 CHUNKER = 2

@@ -7,17 +7,22 @@ What a run adds has a higher number than what was there, and what it takes out i
 from __future__ import annotations
 
 import json
+import mimetypes
+import os
 import sqlite3
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.readers.documents.document import PlaceKind
+from atomr_local.indexing.readers.documents.document import MOST_TEXT, PlaceKind, UnreadableError
+from atomr_local.indexing.readers.documents.folder import MOST_BYTES, Folder, FoundFile
+from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.mail import MOST_MAILBOX
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, Known
 
@@ -38,6 +43,11 @@ _ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
 _PLACES = (
     "SELECT places.path, coalesce(documents.root, 0), kind, marks FROM places "
     "LEFT JOIN documents ON documents.path = places.path WHERE article = ?"
+)
+_PLACED = (
+    "SELECT articles.id, articles.title, places.path, coalesce(documents.root, 0), coalesce(documents.stamp, '') "
+    "FROM articles JOIN places ON places.article = articles.id LEFT JOIN documents ON documents.path = places.path "
+    "ORDER BY articles.seq"
 )
 _KEPT_MARKS = 64
 _MOST_STARTS = 50  # pages that one passage begins
@@ -208,18 +218,30 @@ class Places:
                 where["page_starts"] = [[offset - start, page] for offset, page in later]
         return where
 
+    def articles(self) -> list[tuple[str, str, str, int, str]]:
+        """Id, title, path, number of the root and stamp (:class:`ListedDocument`) of each article, in order."""
+        with _reading():
+            rows = self._pool.rows(_PLACED, ())
+            return [(str(a), str(t), str(p), int(str(root)), str(stamp)) for a, t, p, root, stamp in rows]
+
     def _marks(self, article: str) -> tuple[str, int, str, list[Any]] | None:
         if article not in self._kept:
             if len(self._kept) >= _KEPT_MARKS:
                 self._kept.clear()
-            try:
+            with _reading():
                 rows = self._pool.rows(_PLACES, (article,))
                 self._kept[article] = _unpacked(*rows[0]) if rows else None
-            except (sqlite3.Error, ValueError, zlib.error, RecursionError) as error:
-                raise KnowledgeIndexError(
-                    f"the places in {CATALOG} cannot be read: {error}", hint="Build the index again."
-                ) from error
         return self._kept[article]
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, ValueError, zlib.error, RecursionError) as error:
+        raise KnowledgeIndexError(
+            f"the places in {CATALOG} cannot be read: {error}", hint="Build the index again."
+        ) from error
 
 
 def _unpacked(path: Any, root: Any, kind: Any, marks: Any) -> tuple[str, int, str, list[Any]]:
@@ -257,3 +279,47 @@ def _listed(row: tuple[Any, ...]) -> ListedDocument:
         path, root, size, stamp, digest, reader, problem, json.loads(notes), json.loads(articles),
         [(name, title) for name, title in json.loads(aliases)], seq,
     )  # fmt: skip
+
+
+# About how much text there is in files, before they are read: for the room that an index needs, and for progress.
+
+
+# Of documents that hold more than their text: how much of them is text, about.
+_SHARE_OF_PACKED = 0.1
+_PACKED = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub")
+_PACKED_KINDS = frozenset({"pdf", "docx", "pptx", "xlsx", "epub", "opendocument"})
+_MEDIA = ("image/", "audio/", "video/", "font/")
+_LOOKED_INTO = 1 << 20  # bytes from which on a file's name is not believed
+
+
+def text_bytes(folders: Sequence[Folder], found: Iterable[tuple[int, str, FoundFile]]) -> int:
+    """About how many bytes of text there are in these files (:func:`documents_build.prefixed`)."""
+    return sum(text_bytes_of(folders[number], file) for number, _, file in found)
+
+
+def text_bytes_of(folder: Folder, file: FoundFile) -> int:
+    """Of one file, by its name; of a large one by how its content begins. 0 of what is not read."""
+    if file.problem or file.size > MOST_BYTES:
+        return 0
+    kind = ""
+    if (mimetypes.guess_type(file.path)[0] or "").startswith(_MEDIA):
+        return 0
+    if file.size > _LOOKED_INTO:
+        try:
+            kind = _kind(folder, file)
+        except (UnreadableError, OSError):
+            return 0
+    packed = kind in _PACKED_KINDS if kind else PurePosixPath(file.path).suffix.casefold() in _PACKED
+    most = MOST_MAILBOX if kind == "mbox" else MOST_TEXT
+    return min(int(file.size * (_SHARE_OF_PACKED if packed else 1.0)), most)
+
+
+def _kind(folder: Folder, file: FoundFile) -> str:
+    """The kind of the document.
+
+    Raises:
+        UnreadableError: it is not read.
+        OSError: it cannot be.
+    """
+    with os.fdopen(folder.open(file), "rb") as stream:
+        return document_kind(stream, PurePosixPath(file.path).name)

@@ -1,32 +1,48 @@
-"""Text indexes of folders of documents: built, and brought up to date."""
+"""The build of an index from folders of documents: the files that are new or changed are read, the others are kept.
+
+A build from nothing and a sync are the same work. What was read is listed file by file, so that a run that was killed
+goes on with the files that are not listed, whatever has changed in the folders since.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import KnowledgeIndexError
+from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds.ledger import Ledger, read_ledger, would_be_lost
+from atomr_local.indexing.builds.ledger import Ledger, read_ledger, unfinished_build_error
+from atomr_local.indexing.builds.publishing import LEDGER
 from atomr_local.indexing.builds.space import something_done, write_error
-from atomr_local.indexing.readers.documents.folder import Folder
-from atomr_local.indexing.text_index.build import PASSAGE_WORDS, TextBuildProgress, tokens_of
+from atomr_local.indexing.readers.base import Article, Section, encodable
+from atomr_local.indexing.readers.documents.document import UnreadableError
+from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, spelled
+from atomr_local.indexing.readers.documents.kinds import MARKDOWN
+from atomr_local.indexing.readers.documents.process import PARSERS, DocumentParser
+from atomr_local.indexing.text_index.build import (
+    PASSAGE_WORDS,
+    ArticleSelection,
+    TextBuild,
+    TextBuildProgress,
+    tokens_of,
+)
+from atomr_local.indexing.text_index.catalog import content_hash
 from atomr_local.indexing.text_index.chunking import CHUNKER
-from atomr_local.indexing.text_index.document_catalog import ListedDocument, listed_documents
-from atomr_local.indexing.text_index.document_sizes import text_bytes
-from atomr_local.indexing.text_index.documents_build import (
-    DocumentsBuild,
-    as_settings,
-    differs,
-    digest_text,
-    folders_of,
-    prefixed,
-    report_of,
+from atomr_local.indexing.text_index.document_catalog import (
+    DocumentCatalog,
+    ListedDocument,
+    listed_documents,
+    text_bytes,
+    text_bytes_of,
 )
 from atomr_local.indexing.text_index.index import (
     EMBEDDED_AT_ONCE,
@@ -39,13 +55,370 @@ from atomr_local.indexing.text_index.index import (
     now,
     outcome,
 )
-from atomr_local.indexing.text_index.kept_vectors import made_before, take_over
-from atomr_local.indexing.text_index.reading import ArticleSelection
-from atomr_local.indexing.text_index.vector_state import SETTING, noted
+from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
+from atomr_local.indexing.text_index.vectors import SETTING, made_before, noted, take_over
 from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
+
+
+# Raised when a parser gives another text for the same file: the files are then read again.
+_VERSION = 6
+# Letters before the first heading that names the document; one further down names a part of it.
+_TITLE_WITHIN = 2_000
+_REASONS_TOLD = 3
+_MOST_NOTES = 20
+_REUSED = 20_000  # passages whose vectors are looked up again for one file
+# Nanoseconds within which a system may give two changes of a file one time.
+_ONE_TICK = 20_000_000
+
+
+def reader_identity() -> str:
+    """What reads documents here: the versions of the parsers and of the cutting, and which packages are there."""
+    needed = sorted({parser.needs for parser in PARSERS.values() if parser.needs})
+    return f"{_VERSION}:{CHUNKER}:{','.join(name for name in needed if find_spec(name) is not None)}"
+
+
+def prefixed(folders: Sequence[Folder]) -> list[tuple[int, str, FoundFile]]:
+    """The files of all folders: the number of the folder, the path that stands for the file, and the file.
+
+    Raises:
+        InputError: a folder cannot be read, or two files would stand under one path.
+    """
+    found: list[tuple[int, str, FoundFile]] = []
+    seen: set[str] = set()
+    names = root_names([folder.root for folder in folders])
+    for number, folder in enumerate(folders):
+        alone = folder.root.is_file()
+        for file in folder.files():
+            path = encodable(names[number] if alone and names[number] else f"{names[number]}/{file.path}".lstrip("/"))
+            if path in seen:
+                raise InputError(
+                    f"two of the inputs have a file {path}",
+                    hint="Build an index for each, or give the folder above them.",
+                )
+            seen.add(path)
+            found.append((number, path, file))
+    return found
+
+
+def root_names(roots: Sequence[Path]) -> list[str]:
+    """What stands before the paths of each root's files, "" of a single root; of a root that is a file, its path.
+
+    That is its own name, and for roots of the same name as much of what is above them as tells them apart.
+    """
+    if len(roots) < 2:
+        return [""] * len(roots)
+    parts = [[part for part in root.resolve().parts if part != root.resolve().anchor] or ["root"] for root in roots]
+
+    def ending(number: int) -> str:
+        for length in range(1, len(parts[number]) + 1):
+            tail = parts[number][-length:]
+            if all(other == parts[number] or other[-length:] != tail for other in parts):
+                break
+        return "/".join(spelled(part) for part in tail)
+
+    return [ending(number) for number in range(len(parts))]
+
+
+def differs(folders: Sequence[Folder], listed: Sequence[ListedDocument]) -> bool:
+    """Whether anything in the folders is not as it is listed, or has to be looked at to know that.
+
+    Raises:
+        InputError: as of :func:`prefixed`.
+    """
+    reader = reader_identity()
+    known = {document.path: document for document in listed}
+    found = prefixed(folders)
+    if {path for _, path, _ in found} != set(known):
+        return True
+    return any(
+        known[path].root != number or not _as_listed(folders[number], file, known[path], reader)
+        for number, path, file in found
+    )
+
+
+def _as_listed(folder: Folder, file: FoundFile, known: ListedDocument, reader: str) -> bool:
+    if file.problem or not (known.digest or known.stamp):
+        return known.problem == (file.problem or _why_closed(folder, file))
+    return (known.stamp, known.size, known.reader) == (stamp_of(file), file.size, reader)
+
+
+def _why_closed(folder: Folder, file: FoundFile) -> str | None:
+    """Why the file cannot be opened; None if it can."""
+    try:
+        os.close(folder.open(file))
+    except UnreadableError as error:
+        return str(error)
+    return None
+
+
+@dataclass
+class DocumentsBuild(TextBuild):
+    """One run over the files of `folders`."""
+
+    folders: tuple[Folder, ...] = ()
+    _vectors: dict[str, Any] = field(default_factory=dict, init=False)
+    _of_file: dict[str, Any] = field(default_factory=dict, init=False)
+
+    def _new_catalog(self, directory: Path) -> DocumentCatalog:
+        return DocumentCatalog(directory)
+
+    @property
+    def _documents(self) -> DocumentCatalog:
+        assert isinstance(self._catalog, DocumentCatalog)
+        return self._catalog
+
+    def _open(self) -> None:
+        super()._open()
+        if self.state.stage != "reading" and differs(self.folders, self._documents.documents()):
+            # The run before was killed at its end, and the folders have changed since.
+            self._commit(stage="reading")
+
+    def _read(self) -> None:
+        found = prefixed(self.folders)
+        texts = [text_bytes_of(self.folders[number], file) for number, _, file in found]
+        self._total = sum(texts)
+        self._reader = reader_identity()
+        self._require_space()
+        for article in self._documents.orphans():
+            self._take_out(article)
+        self.state.done = 0
+        parser = DocumentParser()
+        try:
+            for (number, path, file), text in zip(found, texts, strict=True):
+                self.cancellation.check()
+                self._file(parser, number, path, file)
+                self.state.done += text
+                self._report("embedding")
+        finally:
+            parser.close()
+        self._take_out_all_but({path for _, path, _ in found})
+        self._flush()
+        listed = self._documents.documents()
+        self.state.articles = sum(len(document.articles) for document in listed)
+        if not self.state.articles:
+            raise self._nothing(listed)
+
+    def _take_out_all_but(self, present: set[str]) -> None:
+        documents = self._documents.documents()
+        # A mailbox "in" has an article "in/1", and so has a folder "in" with a file "1" that takes its place.
+        kept = {article for document in documents if document.path in present for article in document.articles}
+        for document in documents:
+            if document.path not in present:
+                for article in document.articles:
+                    if article not in kept:
+                        self._take_out(article)
+                self._documents.drop_document(document.path)
+
+    def _file(self, parser: DocumentParser, number: int, path: str, file: FoundFile) -> None:
+        known = self._documents.document(path)
+        stamp = stamp_of(file)
+        if known is not None and stamp and (known.stamp, known.size, known.reader) == (stamp, file.size, self._reader):
+            if known.root != number:
+                self._list(replace(known, root=number), stamp=stamp)
+            return
+        handle = None
+        found = ListedDocument(path, number, file.size, reader=self._reader)
+        texts: list[dict[str, Any]] = []
+        digest = ""
+        try:
+            if file.problem:
+                raise UnreadableError(file.problem)
+            _let_a_tick_pass(file)
+            handle = self.folders[number].open(file)
+            before = os.fstat(handle)
+            digest = digest_of(handle)
+            if known is not None and known.digest == digest and known.reader == self._reader:
+                self._list(replace(known, root=number), stamp=stamp)
+                return
+            texts = parser.read(handle, PurePosixPath(file.path).name, self.cancellation)
+            after = os.fstat(handle)
+            if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+                stamp = ""
+                raise UnreadableError("it was changed while it was read")
+        except UnreadableError as error:
+            found = ListedDocument(path, number, file.size, stamp if digest else "", digest, self._reader, str(error))
+            texts = []
+        finally:
+            if handle is not None:
+                os.close(handle)
+        self._take_file(known, found, texts, stamp, digest)
+
+    def _take_file(
+        self, known: ListedDocument | None, found: ListedDocument, texts: list[dict[str, Any]], stamp: str, digest: str
+    ) -> None:
+        """Take in what was read of a file, and take out what it held before and holds no more."""
+        before = known.articles if known is not None else []
+        same = self._documents.with_digest(digest) if digest and texts else []
+        self._of_file = self._known_vectors([*before, *(article for one in same for article in one.articles)])
+        self._vectors.update(self._of_file)
+        # Listed again when it is taken in whole: what a killed run took in of it in part is then known for that.
+        self._documents.drop_document(found.path)
+        articles, notes, aliases = [], [], []
+        for i, text in enumerate(texts):
+            identifier = found.path if i == 0 and len(texts) == 1 else f"{found.path}/{i + 1}"
+            article = article_of(identifier, found.path, text)
+            self._take(article, None, 0, 0)
+            self._documents.put_places(article.id, found.path, text["place_kind"] or "", text["places"])
+            articles.append(article.id)
+            notes += text["notes"]
+            aliases += [(encodable(name), article.title) for name in text["aliases"]]
+        for gone in set(before) - set(articles):
+            self._take_out(gone)
+        if texts:
+            kept = list(dict.fromkeys(notes))[:_MOST_NOTES]
+            found = replace(found, stamp=stamp, digest=digest, notes=kept, articles=articles, aliases=aliases)
+        self._list(found, stamp=found.stamp)
+        self._of_file = {}
+
+    def _list(self, document: ListedDocument, *, stamp: str) -> None:
+        self.state.seq += 1
+        self._documents.put_document(replace(document, stamp=stamp, reader=self._reader, seq=self.state.seq))
+
+    def _take_out(self, article: str) -> None:
+        self.state.seq += 1
+        self._obsolete += self._documents.take_out(self.state.seq, article)
+
+    def _is_news(self, article: Article, number: int, parts: int) -> bool:
+        """As of other builds; a file that changed between two runs of one build replaces what it was in the first."""
+        known = self._documents.find(article.id)
+        digest = content_hash(article)
+        self.state.seq += 1
+        self._documents.add(self.state.seq, article, digest, parts)
+        if known is None:
+            return True
+        if known.hash == digest and known.passages == parts:
+            return False
+        self._obsolete += known.passage_ids()
+        return True
+
+    def _known_vectors(self, articles: list[str]) -> dict[str, Any]:
+        """The vectors of these articles' passages, by what was embedded: what stays the same is not embedded again."""
+        return self._table.vectors(list(dict.fromkeys(articles)), _REUSED) if articles else {}
+
+    def _give_vectors(self, batch: list[dict[str, Any]]) -> None:
+        new = []
+        for row in batch:
+            vector = self._vectors.get(row[SEARCHED])
+            if vector is None:
+                new.append(row)
+            else:
+                row[VECTOR] = vector
+        if new:
+            super()._give_vectors(new)
+        self._vectors = dict(self._of_file)
+
+    def _report(self, stage: str) -> None:
+        done = self._total if stage == "indexing" else min(self.state.done, self._total)
+        self.progress(TextBuildProgress(stage, self.state.passages, done, self._total))
+
+    def _nothing(self, listed: list[ListedDocument]) -> InputError:
+        (self.ledger.directory / LEDGER).unlink(missing_ok=True)
+        roots = ", ".join(str(folder.root) for folder in self.folders)
+        if not listed:
+            return InputError(
+                f"no documents in {roots}: there are no files",
+                hint="Nothing was changed. Hidden files are left out unless the index is built with --hidden.",
+            )
+        why = "; ".join(f"{document.path}: {document.problem}" for document in listed[:_REASONS_TOLD])
+        more = f"; and {len(listed) - _REASONS_TOLD} more" if len(listed) > _REASONS_TOLD else ""
+        return InputError(f"no documents in {roots}: nothing can be read: {why}{more}", hint="Nothing was changed.")
+
+
+def article_of(identifier: str, path: str, document: dict[str, Any]) -> Article:
+    """The article of a parsed document (:class:`Document` in JSON)."""
+    title = document["title"] or _heading_title(document) or _name_title(path, document)
+    title = encodable(title)
+    sections: list[Section] = []
+    stack: list[tuple[int, str]] = []
+    for start, level, heading in document["sections"]:
+        while stack and stack[-1][0] >= level:
+            stack.pop()
+        stack.append((level, heading))
+        names = [name for _, name in stack]
+        # The heading that is the title stands before every passage already.
+        names = names[1:] if names[0] == title else names
+        sections.append(Section(start, encodable(" > ".join(names))))
+    metadata: dict[str, Any] = {
+        "file": path,
+        **{str(key): encodable(str(value)) for key, value in document["details"].items()},
+    }
+    if fields := document["fields"]:
+        metadata["fields"] = {encodable(label): [encodable(value) for value in fields[label]] for label in fields}
+    return Article(identifier, title, document["text"], metadata=metadata, sections=_last_of_each(sections))
+
+
+def _last_of_each(sections: list[Section]) -> tuple[Section, ...]:
+    """Of headings that follow each other without words between them, the last: its path names the others."""
+    return tuple(
+        section for i, section in enumerate(sections) if i + 1 == len(sections) or sections[i + 1].start > section.start
+    )
+
+
+def _heading_title(document: dict[str, Any]) -> str:
+    first = next(iter(document["sections"]), None)
+    return (
+        str(first[2]) if first is not None and first[0] <= _TITLE_WITHIN and document["place_kind"] != "cells" else ""
+    )
+
+
+def _name_title(path: str, document: dict[str, Any]) -> str:
+    name = PurePosixPath(path)
+    is_note = name.suffix.casefold() in MARKDOWN  # which programs for notes call what they are about
+    return name.name if document["place_kind"] == "line" and not is_note else name.stem
+
+
+def stamp_of(file: FoundFile) -> str:
+    """What changes with every change of the file; "" if it has to be looked at."""
+    return f"{file.modified}:{file.changed}" if file.modified and not file.problem else ""
+
+
+def _let_a_tick_pass(file: FoundFile) -> None:
+    """Wait until a change that follows what is read now gets another time than the last one."""
+    since = time.time_ns() - max(file.modified, file.changed)
+    if 0 <= since < _ONE_TICK:
+        time.sleep((_ONE_TICK - since) / 1e9)
+
+
+def report_of(documents: Sequence[ListedDocument], most: int) -> dict[str, Any]:
+    """What the manifest says about the files: how many were read, which were not and why, and what was lost."""
+    unread = [[document.path, document.problem] for document in documents if document.problem]
+    lossy = [[document.path, "; ".join(document.notes)] for document in documents if document.notes]
+    return {
+        "files": len(documents) - len(unread),
+        "bytes": sum(document.size for document in documents),
+        "unread": {"count": len(unread), "samples": unread[:most]},
+        "lossy": {"count": len(lossy), "samples": lossy[:most]},
+    }
+
+
+def folders_of(settings: dict[str, Any]) -> tuple[Folder, ...]:
+    """The folders that an index follows, from its manifest's settings; () if it follows none."""
+    found = settings.get("folders")
+    if not isinstance(found, dict):
+        return ()
+    try:
+        exclude = tuple(str(pattern) for pattern in found["exclude"])
+        return tuple(Folder(Path(str(root)), exclude, bool(found["hidden"])) for root in found["roots"])
+    except (KeyError, TypeError):
+        return ()
+
+
+def as_settings(folders: Sequence[Folder]) -> dict[str, Any]:
+    """The folders as :func:`folders_of` reads them."""
+    first = folders[0]
+    roots = [str(folder.root.absolute()) for folder in folders]
+    return {"roots": roots, "exclude": list(first.exclude), "hidden": first.hidden}
+
+
+def digest_text(documents: Sequence[ListedDocument]) -> bytes:
+    """What stands for the content of all files together."""
+    return json.dumps([[document.path, document.size, document.digest] for document in documents]).encode()
+
+
+# Text indexes of folders of documents: built, and brought up to date.
 
 Progress = Callable[[TextBuildProgress], None]
 _UNREAD_KEPT = 1_000  # files whose problem the manifest tells
@@ -167,7 +540,7 @@ def _run(
         with publishing.resumable("text", name) as scratch:
             left = read_ledger(scratch)
             if base is not None and left is not None and left.settings.get("mode") != "sync":
-                raise would_be_lost("text", name)
+                raise unfinished_build_error("text", name)
             later = decided_later(vectors, base[1] if base is not None else None, left)
             if later is None:
                 later = text_bytes(folders, prefixed(folders)) > EMBEDDED_AT_ONCE

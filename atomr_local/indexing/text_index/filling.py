@@ -26,8 +26,7 @@ from atomr_local.indexing.text_index.build import BATCH, TextBuildProgress, enco
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import changeable
 from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, PassageTable, connect, writing
-from atomr_local.indexing.text_index.vector_cache import VectorCache, discard_damaged
-from atomr_local.indexing.text_index.vector_state import noted, vector_state
+from atomr_local.indexing.text_index.vectors import VectorCache, discard_damaged, noted, vector_state
 from atomr_local.indexing.text_index.verify import check_before_publishing
 
 if TYPE_CHECKING:

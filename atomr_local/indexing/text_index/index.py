@@ -15,25 +15,32 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds.ledger import Ledger, changing, read_ledger, would_be_lost
+from atomr_local.indexing.builds.ledger import Ledger, changing, read_ledger, unfinished_build_error
 from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.readers.detect import ReadOptions
-from atomr_local.indexing.readers.wikipedia.page_props import page_props_beside
+from atomr_local.indexing.readers.wikipedia.mediawiki import page_props_beside
 from atomr_local.indexing.text_index.build import (
     PASSAGE_WORDS,
+    ArticleSelection,
     TextBuild,
     TextBuildProgress,
+    require_one_readable,
     tokens_of,
 )
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
 from atomr_local.indexing.text_index.chunking import CHUNKER
-from atomr_local.indexing.text_index.kept_vectors import made_before, take_over
 from atomr_local.indexing.text_index.page_worker import default_processes, page_work
-from atomr_local.indexing.text_index.reading import ArticleSelection, require_one_readable
 from atomr_local.indexing.text_index.table import PassageTable
-from atomr_local.indexing.text_index.vector_cache import copy_vectors, vector_files
-from atomr_local.indexing.text_index.vector_state import SETTING, noted, vector_state
+from atomr_local.indexing.text_index.vectors import (
+    SETTING,
+    copy_vectors,
+    made_before,
+    noted,
+    take_over,
+    vector_files,
+    vector_state,
+)
 from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
 from atomr_local.language.names import name_key
 
@@ -135,7 +142,7 @@ def build_text_index(
         with publishing.resumable("text", name) as scratch:
             left = read_ledger(scratch)
             if add and left is not None and left.settings.get("mode") != "add":
-                raise would_be_lost("text", name)
+                raise unfinished_build_error("text", name)
             if _is_later(vectors, base[1] if base is not None else None, left, files, limit, wanted):
                 settings["vectors"] = "later"
             ledger = Ledger.open(
@@ -176,7 +183,7 @@ def build_text_index(
 
 def _run(build: TextBuild, ledger: Ledger) -> None:
     try:
-        with ledger.given_up_without_input():
+        with ledger.abandon_if_empty():
             build.run()
             ledger.check_inputs()
     except KnowledgeIndexError as error:

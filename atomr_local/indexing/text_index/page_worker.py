@@ -32,7 +32,7 @@ def page_work(processes: int, passage_words: int, tokens: Tokens | None) -> Page
     Args:
         tokens: the budget of the embedder. Its counts are made anew in each process, from the embedder's directory.
     """
-    from atomr_local.indexing.embedding.token_counts import TokenCounts
+    from atomr_local.indexing.embedding.embedder import TokenCounts
     from atomr_local.indexing.readers.base import PageWork
 
     if processes < 2 or not (tokens is None or isinstance(tokens, TokenCounts)):
@@ -54,7 +54,7 @@ def given_passages(article: Article) -> list[Passage] | None:
 
 
 def _cutter(task: dict[str, Any]) -> Cutter:
-    from atomr_local.indexing.embedding.token_counts import TokenCounts
+    from atomr_local.indexing.embedding.embedder import TokenCounts
     from atomr_local.indexing.text_index.chunking import passages
 
     tokens = TokenCounts(Path(task["tokens"])) if task["tokens"] else None
@@ -67,7 +67,7 @@ def _cutter(task: dict[str, Any]) -> Cutter:
 
 if __name__ == "__main__":
     sys.path.append(sys.argv[1])
-    from atomr_local.indexing.readers.child_limits import answer_stream
+    from atomr_local.indexing.readers.child_process import answer_stream
     from atomr_local.indexing.readers.wikipedia.page_parser_worker import serve
 
     serve(sys.stdin.buffer, answer_stream(), _cutter)

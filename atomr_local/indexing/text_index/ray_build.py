@@ -34,9 +34,15 @@ from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article, PageWork
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
-from atomr_local.indexing.text_index.build import Read, TextBuild, cut_article, encode_all
+from atomr_local.indexing.text_index.build import (
+    ArticleSelection,
+    Read,
+    TextBuild,
+    cut_article,
+    encode_all,
+    read_articles,
+)
 from atomr_local.indexing.text_index.chunking import Tokens
-from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 from atomr_local.system.installation import add_extra
 from atomr_local.system.offline_imports import import_without_sockets

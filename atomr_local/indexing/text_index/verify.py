@@ -15,14 +15,12 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds.ledger import empty, read_ledger
-from atomr_local.indexing.builds.report import Report, damage
+from atomr_local.indexing.builds.ledger import Report, damage, empty, read_ledger
 from atomr_local.indexing.builds.space import CHECK_DISK
 from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
-from atomr_local.indexing.text_index.vector_cache import VECTORS, check_vectors
-from atomr_local.indexing.text_index.vector_state import VectorState, vector_state
+from atomr_local.indexing.text_index.vectors import VECTORS, VectorState, check_vectors, vector_state
 
 # What each index of the table is called, by the column that it is of.
 PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}

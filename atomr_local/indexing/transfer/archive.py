@@ -7,16 +7,20 @@ an archive made elsewhere can lead out of the directory that it is unpacked into
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from atomr_local import __version__
 from atomr_local.errors import InputError
-from atomr_local.file_kinds import kind_of
-from atomr_local.input_files import open_regular
+from atomr_local.files import kind_of, open_regular
 
 SUFFIX = ".tar.zst"
 _BLOCK = 512
@@ -178,3 +182,107 @@ class _Open:
 
     def close(self) -> None:
         self.closed = True
+
+
+# Checks the databases of an index that was made elsewhere, before anything queries them.
+
+_HEAD = b"SQLite format 3\0"
+_VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\s+TABLE\b", re.IGNORECASE)
+_FULL_TEXT = re.compile(r"\s*CREATE\s+VIRTUAL\s+TABLE\s+\"?\w+\"?\s+USING\s+fts5\s*\(", re.IGNORECASE)
+_PARTIAL = re.compile(r"\bWHERE\b", re.IGNORECASE)
+_GENERATED = (2, 3)  # of table_xinfo: a column that an expression computes
+_EXPRESSION = -2  # of index_xinfo: what is indexed is no column
+_MOST = 500
+
+
+def is_database(file: Path) -> bool:
+    """Whether SQLite would open the file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as stream:
+        return stream.read(len(_HEAD)) == _HEAD
+
+
+def schema_problem(file: Path) -> str:
+    """What a database holds beside tables of stored columns, plain indexes and full-text indexes; "" for nothing.
+
+    A trigger, a view, a column or an index that is computed, or another module's table would run what its maker wrote.
+    """
+    uri = file.absolute().as_uri() + "?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as db:
+            db.execute("PRAGMA trusted_schema=OFF")
+            rows = db.execute("SELECT type, name, sql FROM sqlite_master LIMIT ?", (_MOST + 1,)).fetchall()
+            if len(rows) > _MOST:
+                return f"it has more than {_MOST} tables and indexes"
+            for kind, name, sql in rows:
+                if problem := _problem(db, str(kind), str(name), str(sql or "")):
+                    return problem
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        return f"it cannot be read: {error}"
+    return ""
+
+
+def _problem(db: sqlite3.Connection, kind: str, name: str, sql: str) -> str:
+    if kind not in ("table", "index"):
+        return f"it has a {kind}"
+    if kind == "index":
+        computed = any(row[1] == _EXPRESSION for row in db.execute("SELECT * FROM pragma_index_xinfo(?)", (name,)))
+        return "it has an index over an expression" if computed or _PARTIAL.search(sql) else ""
+    if _VIRTUAL.match(sql):
+        return "" if _FULL_TEXT.match(sql) else "it has a table of a module that no index uses"
+    computed = any(row[-1] in _GENERATED for row in db.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)))
+    return "it has a computed column" if computed else ""
+
+
+# Where the content of an index that is handed on comes from, and under which licence, as its maker says.
+
+FILE = "provenance.json"
+MOST_BYTES = 64 << 10
+_SCHEMA = 1
+_LONGEST = 2_000
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the maker of an index says of its content; "" where nothing is said.
+
+    Attributes:
+        licence: of the content, such as "CC BY-SA 4.0".
+        source: where the content comes from, such as the address of a dump.
+        program: what wrote the file.
+    """
+
+    licence: str = ""
+    source: str = ""
+    exported_at: str = ""
+    program: str = ""
+
+    @classmethod
+    def now(cls, licence: str, source: str) -> Provenance:
+        """What is said of an index that is exported now."""
+        stamp = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(licence[:_LONGEST], source[:_LONGEST], stamp, f"atomr-local {__version__}")
+
+    def data(self) -> bytes:
+        return json.dumps({"schema": _SCHEMA} | asdict(self)).encode()
+
+
+def read_provenance(data: bytes) -> Provenance:
+    """What :meth:`Provenance.data` wrote.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        found = json.loads(data)
+        if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
+            raise ValueError("of another version")
+        texts = {field.name: found.get(field.name, "") for field in fields(Provenance)}
+        if not all(isinstance(text, str) and len(text) <= _LONGEST for text in texts.values()):
+            raise ValueError("a field is no short text")
+        return Provenance(**texts)
+    except RecursionError as error:
+        raise ValueError("not JSON") from error

@@ -18,15 +18,21 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds import digests, publishing
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.builds.space import require_space, write_error
-from atomr_local.indexing.transfer import provenance
-from atomr_local.indexing.transfer.archive import ArchiveReader, damaged, plain_name, reading
-from atomr_local.indexing.transfer.exporting import without_own
-from atomr_local.indexing.transfer.provenance import Provenance
-from atomr_local.indexing.transfer.remains import report_for_others
-from atomr_local.indexing.transfer.schemas import is_database, schema_problem
+from atomr_local.indexing.transfer import archive as provenance
+from atomr_local.indexing.transfer.archive import (
+    ArchiveReader,
+    Provenance,
+    damaged,
+    is_database,
+    plain_name,
+    reading,
+    schema_problem,
+)
+from atomr_local.indexing.transfer.exporting import report_for_others, without_own
 from atomr_local.indexing.verify import verify_index
 
 Progress = Callable[[str, int, int], None]
@@ -42,7 +48,7 @@ _OUTSIDE = (b"../", b"://")
 
 
 @dataclass(frozen=True)
-class Offer:
+class ArchiveManifest:
     """What a file says that it holds; nothing of it is checked yet but its own list.
 
     Attributes:
@@ -63,7 +69,7 @@ class Offer:
         return str(self.manifest.settings.get("embedder", ""))
 
 
-def read_offer(file: Path) -> Offer:
+def read_offer(file: Path) -> ArchiveManifest:
     """What the file says that it holds; only its beginning is read.
 
     Raises:
@@ -73,7 +79,7 @@ def read_offer(file: Path) -> Offer:
         return _offer(file, archive)
 
 
-def _offer(file: Path, archive: ArchiveReader) -> Offer:
+def _offer(file: Path, archive: ArchiveReader) -> ArchiveManifest:
     try:
         recorded = digests.parse_record(archive.small(store.DIGESTS, _LIST_BYTES).decode())
         said = provenance.read_provenance(archive.small(provenance.FILE, provenance.MOST_BYTES))
@@ -87,13 +93,13 @@ def _offer(file: Path, archive: ArchiveReader) -> Offer:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(file, f"what it says of itself cannot be read ({error})") from error
     files = {name: item for name, item in recorded.files.items() if name != store.MANIFEST}
-    offer = Offer(manifest, said, files)
-    if problem := _lies(offer, file):
+    offer = ArchiveManifest(manifest, said, files)
+    if problem := _manifest_problem(offer, file):
         raise damaged(file, problem)
     return offer
 
 
-def _lies(offer: Offer, file: Path) -> str:
+def _manifest_problem(offer: ArchiveManifest, file: Path) -> str:
     """What cannot be true of an index as the file describes it; "" for nothing."""
     manifest, files = offer.manifest, offer.files
     bad = next((name for name in files if not plain_name(name) or not digests.is_recorded(name)), "")
@@ -161,7 +167,12 @@ def import_index(
 
 
 def _unpack(
-    file: Path, archive: ArchiveReader, offer: Offer, scratch: Path, progress: Progress, cancellation: Cancellation
+    file: Path,
+    archive: ArchiveReader,
+    offer: ArchiveManifest,
+    scratch: Path,
+    progress: Progress,
+    cancellation: Cancellation,
 ) -> None:
     total, done = offer.bytes, 0
     left = dict(offer.files)
@@ -199,7 +210,7 @@ def _written(path: Path, pieces: Iterator[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _check(file: Path, offer: Offer, scratch: Path, embedder: str | None, cancellation: Cancellation) -> None:
+def _check(file: Path, offer: ArchiveManifest, scratch: Path, embedder: str | None, cancellation: Cancellation) -> None:
     """Make sure that what was unpacked is a whole index and nothing else.
 
     Raises:
@@ -220,7 +231,7 @@ def _check(file: Path, offer: Offer, scratch: Path, embedder: str | None, cancel
         raise damaged(file, report.problems[0])
 
 
-def _publish(file: Path, offer: Offer, called: str, origin: str, scratch: Path) -> store.Manifest:
+def _publish(file: Path, offer: ArchiveManifest, called: str, origin: str, scratch: Path) -> store.Manifest:
     said: dict[str, Any] = {
         "file": origin or file.name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),

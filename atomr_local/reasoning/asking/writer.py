@@ -10,17 +10,40 @@ from types import MappingProxyType
 from atomr_local.backbone.protocol import Generation, Message, Prompt
 from atomr_local.backbone.templates import has_template, in_style, render
 from atomr_local.errors import ModelError
-from atomr_local.reasoning.asking.asking import Asking
+from atomr_local.language.sentences import first_words
+from atomr_local.reasoning.asking.asking import Asking, cut_passage, word_budgets
 from atomr_local.reasoning.asking.forms import Form
-from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
-from atomr_local.reasoning.confidence.signals import mean_logprob
+from atomr_local.reasoning.confidence import mean_logprob
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 
+# Evidence as a prompt shows it: numbered passages, one a line, cut to what matters for the question.
+
+
+# The most words of a title in a prompt. One in two thousand titles of Wikipedia has more.
+_TITLE_WORDS = 10
+_TITLE_CHARACTERS = 120
+
+
+def shown_passages(
+    question: str, passages: Sequence[tuple[str, str]], words: int, *, whole: bool, cut: bool = True
+) -> list[tuple[str, str]]:
+    """(title, text) of each passage for the prompt: one line, cut to what matters for the question."""
+    shown = []
+    for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
+        name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)
+        shown.append((name, cut_passage(question, name, line, budget) if cut else first_words(line, budget)))
+    return shown
+
+
+def evidence_block(passages: Sequence[tuple[str, str]]) -> str:
+    """Numbered passages, one a line."""
+    return "\n".join(f"[{i}] {title}: {text}" for i, (title, text) in enumerate(passages, 1)) or "(no evidence)"
+
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledForm:
     """A filled field.
 
     Attributes:
@@ -33,7 +56,7 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenForm:
     """A form as the model has filled it.
 
     Attributes:
@@ -43,7 +66,7 @@ class Written:
         shown: the evidence in the prompt; its numbers there are 1, 2, …
     """
 
-    fields: Mapping[str, Filled]
+    fields: Mapping[str, FilledForm]
     dropped: tuple[str, ...]
     problem: str | None
     shown: tuple[Evidence, ...]
@@ -60,12 +83,12 @@ class Written:
         return filled.logprob if filled is not None else None
 
 
-def left_out(written: Sequence[Written]) -> list[str]:
+def left_out(written: Sequence[WrittenForm]) -> list[str]:
     """The notes about what was left out, each once."""
     return list(dict.fromkeys(note for one in written for note in one.dropped))
 
 
-def notes_of(written: Sequence[Written], what: str = "samples") -> list[str]:
+def notes_of(written: Sequence[WrittenForm], what: str = "samples") -> list[str]:
     """What was left out, and how many of them, which are `what`, could not be read."""
     unread = sum(one.problem is not None for one in written)
     notes = left_out(written)
@@ -90,7 +113,7 @@ class Writer:
         draws: int = 1,
         temperature: float = 0.0,
         **slots: str | Sequence[str],
-    ) -> list[Written]:
+    ) -> list[WrittenForm]:
         """The form filled `draws` times, in a fixed order.
 
         Args:
@@ -113,7 +136,7 @@ class Writer:
         if made < wanted:
             notes = (*notes, f"{wanted - made} of {wanted} samples left out: the question's model calls are used")
 
-        def one(draw: int) -> Written:
+        def one(draw: int) -> WrittenForm:
             generation = self._asking.generate(
                 node_id,
                 purpose,
@@ -190,13 +213,13 @@ def _lines(given: str | Sequence[str]) -> str:
     return sanitize_line(given) if isinstance(given, str) else "\n".join(map(sanitize_line, given))
 
 
-def _written(form: Form, generation: Generation, shown: Sequence[Evidence], notes: tuple[str, ...]) -> Written:
+def _written(form: Form, generation: Generation, shown: Sequence[Evidence], notes: tuple[str, ...]) -> WrittenForm:
     parsed = form.parse(generation.text)
     problem = parsed.problem
     if problem is not None and generation.finish == "length":
         problem = f"the output was cut: {problem}"
-    fields = {label: Filled(read.text, _logprob(generation, read.place)) for label, read in parsed.fields.items()}
-    return Written(MappingProxyType(fields), notes, problem, tuple(shown), generation)
+    fields = {label: FilledForm(read.text, _logprob(generation, read.place)) for label, read in parsed.fields.items()}
+    return WrittenForm(MappingProxyType(fields), notes, problem, tuple(shown), generation)
 
 
 def _logprob(generation: Generation, place: tuple[int, int] | None) -> float | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date as Day
 from decimal import Decimal
+from itertools import pairwise
 
-from atomr_local.language.literals import Date, unit_name
+from atomr_local.language.literals import Date, short_decade, unit_name
 from atomr_local.reasoning.operations.measures import (
     Measure,
     amount_text,
@@ -16,17 +17,23 @@ from atomr_local.reasoning.operations.measures import (
     divided,
     in_unit,
     measure,
+    measure_words,
     rounded,
     to_places,
 )
 from atomr_local.reasoning.operations.operands import (
+    UPWARDS,
+    Entry,
     Measured,
     NotComputed,
     Operand,
+    alike,
     entries,
     id_of,
     measured_entries,
     measured_one,
+    sort_of,
+    stands_so,
 )
 from atomr_local.reasoning.results import distinct
 from atomr_local.sources.protocol import Value, ValueKind
@@ -307,3 +314,333 @@ def convert(operand: Operand, unit: str) -> tuple[tuple[Value, ...], str]:
         values.append(replace(value, text=text, kind=ValueKind.NUMBER, iri=None))
         told.append(f"{found.shown} = {text}")
     return distinct(values), "; ".join(told[:_MOST_SHOWN])
+
+
+# Operations on an order: extremes, top n, sorting, selection by a condition.
+
+_ORDER_MOST_SHOWN = 8
+
+
+def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[Value, ...], str]:
+    """The things with the extreme value, ties included.
+
+    Raises:
+        NotComputed: fewer than two things have a value, or it is unknown which one is the extreme.
+    """
+    # One operand is a set, and a set of one has its extreme.
+    ordered = _ordered(operands, word, asked, least=min(2, len(operands)))
+    best = [ordered[0], *(item for item in ordered[1:] if item.measure.same(ordered[0].measure))]
+    for item in ordered[len(best) :]:
+        _first(best[0], item, word)
+    return _order_named(best), _chain(ordered, word)
+
+
+def top(operands: Sequence[Operand], word: str, number: int, asked: str) -> tuple[tuple[Value, ...], str]:
+    """The first `number` in the order, ties for the last place included.
+
+    Raises:
+        NotComputed: as :func:`compare`.
+    """
+    ordered = _ordered(operands, word, asked, least=1)
+    _settled(ordered[: number + 1], word)
+    kept = list(ordered[:number])
+    kept += [item for item in ordered[number:] if item.measure.same(kept[-1].measure)]
+    for item in ordered[len(kept) :]:
+        _first(kept[-1], item, word)
+    return _order_named(kept), _chain(ordered, word)
+
+
+def sort(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[Value, ...], str]:
+    """Everything in the order.
+
+    Raises:
+        NotComputed: as :func:`compare`.
+    """
+    ordered = _ordered(operands, word, asked, least=1)
+    _settled(ordered, word)
+    return _order_named(ordered), _chain(ordered, word)
+
+
+def _ordered(operands: Sequence[Operand], word: str, asked: str, least: int = 2) -> list[Measured]:
+    found = entries(operands, asked)
+    if len(found) < least:
+        only = f"step {operands[0].node_id} gave only {operands[0].shown}" if found else "nothing was found"
+        raise NotComputed(f"{only}; {least} or more are needed to compare")
+    measured = measured_entries(found, sort_of(word))
+    if word in UPWARDS:
+        return sorted(measured, key=lambda item: (item.measure.low, item.measure.high))
+    return sorted(measured, key=lambda item: (item.measure.high, item.measure.low), reverse=True)
+
+
+def _first(one: Measured, other: Measured, word: str) -> None:
+    """Raise NotComputed if it is unknown which of the two comes first."""
+    low, high = (one.measure, other.measure) if word in UPWARDS else (other.measure, one.measure)
+    if low.before(high) is None:
+        raise NotComputed(f"{one.shown} and {other.shown} cannot be put in an order")
+
+
+def _settled(ordered: Sequence[Measured], word: str) -> None:
+    for one, other in pairwise(ordered):
+        if not one.measure.same(other.measure):
+            _first(one, other, word)
+
+
+def _order_named(measured: Sequence[Measured]) -> tuple[Value, ...]:
+    return distinct(tuple(value for item in measured for value in item.entry.answer))
+
+
+def _chain(ordered: Sequence[Measured], word: str) -> str:
+    """ "1948-07-07 < 1950-03-01", ascending; a long chain is cut after its first items."""
+    shown = list(ordered)
+    more = ""
+    if len(shown) > _ORDER_MOST_SHOWN:
+        more = f" and {len(shown) - _ORDER_MOST_SHOWN} more"
+        shown = shown[:_ORDER_MOST_SHOWN]
+    upwards = word in UPWARDS or not more
+    if upwards and word not in UPWARDS:
+        shown.reverse()
+    if len(shown) == 1:
+        return f"{shown[0].shown} alone"
+    parts = [shown[0].shown]
+    for one, other in pairwise(shown):
+        sign = "=" if one.measure.same(other.measure) else "<" if upwards else ">"
+        parts.append(f"{sign} {other.shown}")
+    return " ".join(parts) + more
+
+
+def select(
+    operands: Sequence[Operand | str], bound: Operand | str, word: str, asked: str
+) -> tuple[tuple[Value, ...], str]:
+    """The things whose value has the relation `word` to the last operand.
+
+    Raises:
+        NotComputed: a value or the bound is not a date or number as needed, or the relation is unknown.
+    """
+    known = [operand for operand in operands if isinstance(operand, Operand) and operand is not bound]
+    found = entries(known, asked)
+    if isinstance(bound, str):
+        bound = _with_century(bound, found)
+    if word in ("same", "different"):
+        return _selected_alike(found, bound, word)
+    limit, _ = measured_one(bound, sort_of(word))
+    kept: list[Measured] = []
+    left: list[Measured] = []
+    open_ones: list[Measured] = []
+    for item in measured_entries(found, sort_of(word)):
+        stands = stands_so(item.measure, limit, word, bare=isinstance(bound, str))
+        (open_ones if stands is None else kept if stands else left).append(item)
+    if open_ones:
+        raise NotComputed(f"whether {open_ones[0].shown} is {word} than {limit.shown} cannot be told")
+    sign = "<" if word in UPWARDS else ">"
+    told = [f"{item.shown} {sign} {limit.shown}" for item in kept[:_ORDER_MOST_SHOWN]]
+    told += [f"{len(kept) - _ORDER_MOST_SHOWN} more such"] if len(kept) > _ORDER_MOST_SHOWN else []
+    told += ["not: " + ", ".join(item.shown for item in left[:_ORDER_MOST_SHOWN])] if left else []
+    more = f" and {len(left) - _ORDER_MOST_SHOWN} more" if len(left) > _ORDER_MOST_SHOWN else ""
+    return _order_named(kept), "; ".join(told) + more
+
+
+def _with_century(text: str, found: Sequence[Entry]) -> str:
+    """ "the twenties" as "1820s" if all compared dates are of that century; else the text."""
+    decade = short_decade(text)
+    if decade is None:
+        return text
+    dates = [date for entry in found for value in entry.values if (date := measure(value, "date")) is not None]
+    centuries = {end[0] // 100 for date in dates for end in (date.low, date.high)}
+    return f"{centuries.pop()}{decade}s" if len(centuries) == 1 else text
+
+
+def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+    others = (Value(bound),) if isinstance(bound, str) else bound.values
+    kept, told = [], []
+    for entry in found:
+        same = [alike(value, other, said=isinstance(bound, str)) for value in entry.values for other in others]
+        if not any(same) and None in same:
+            shown = f"{entry.name} {entry.values[0].text}".strip()
+            raise NotComputed(f"whether {shown} is {others[0].text!r} cannot be told")
+        values = " / ".join(value.text for value in entry.values)
+        told.append(f"{entry.name} {values} {'=' if any(same) else '≠'} {others[0].text}".strip())
+        if any(same) == (word == "same"):
+            kept.append(entry)
+    more = [f"{len(told) - _ORDER_MOST_SHOWN} more"] if len(told) > _ORDER_MOST_SHOWN else []
+    return distinct(tuple(value for entry in kept for value in entry.answer)), "; ".join(
+        told[:_ORDER_MOST_SHOWN] + more
+    )
+
+
+# Operations on sets and truth values: union, intersection, difference, equality, all, any.
+
+_SETS_MOST_SHOWN = 8
+_ORDERS = ("earlier", "later", "smaller", "larger")
+
+
+class _Known:
+    """Values that others are compared with by :func:`alike`. Two graph entities are alike by their IRIs alone, so that
+    sets of ten thousand entities are not compared one by one."""
+
+    def __init__(self, values: Iterable[Value] = (), *, said: bool = False) -> None:
+        self._values: list[Value] = []
+        self._iris: set[str] = set()
+        self._without_iri: list[Value] = []
+        self._said = said
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Value) -> None:
+        self._values.append(value)
+        if value.iri is None:
+            self._without_iri.append(value)
+        else:
+            self._iris.add(value.iri)
+
+    def has(self, value: Value) -> bool:
+        """Whether one of the values is surely alike."""
+        if value.iri in self._iris:
+            return True
+        return any(alike(value, other, said=self._said) for other in self._to_compare(value))
+
+    def doubtful(self, value: Value) -> Value | None:
+        """The first of the values of which cannot be told whether it is alike."""
+        others = self._to_compare(value)
+        return next((other for other in others if alike(value, other, said=self._said) is None), None)
+
+    def _to_compare(self, value: Value) -> list[Value]:
+        return self._values if value.iri is None else self._without_iri
+
+
+def _shared(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, ...]:
+    known = _Known(other, said=said)
+    return tuple(value for value in one if known.has(value))
+
+
+def _doubtful(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, Value] | None:
+    known = _Known(other, said=said)
+    pairs = ((value, known.doubtful(value)) for value in one)
+    return next(((value, found) for value, found in pairs if found is not None), None)
+
+
+def _texts(values: Sequence[Value]) -> str:
+    shown = " / ".join(value.text for value in values[:_SETS_MOST_SHOWN])
+    return shown + (f" / … ({len(values)} in all)" if len(values) > _SETS_MOST_SHOWN else "")
+
+
+def _braced(values: Sequence[Value]) -> str:
+    shown = ", ".join(value.text for value in values[:_SETS_MOST_SHOWN])
+    return "{" + shown + (f", … {len(values)} in all" if len(values) > _SETS_MOST_SHOWN else "") + "}"
+
+
+def _verdict(truth: bool) -> tuple[Value, ...]:
+    return (Value("yes" if truth else "no", ValueKind.BOOLEAN),)
+
+
+def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+    """Whether the first is the same as, earlier than, … or among the second.
+
+    Two answers with several values are the same if they share one; for "among" all values of the first must be shared.
+
+    Raises:
+        NotComputed: the relation is unknown.
+    """
+    if word in _ORDERS:
+        return _sets_ordered(first, second, word)
+    one, other = _values(first), _values(second)
+    said = isinstance(second, str)
+    shared = _shared(one, other, said=said)
+    if word == "among":
+        found = set(shared)
+        left = [value for value in one if value not in found]
+        doubt = _doubtful(left, other, said=said)
+        if doubt is not None:
+            raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
+        sign = "∉" if left else "∈"
+        return _verdict(not left), f"{_texts(left or one)} {sign} {_braced(other)}"
+    doubt = None if shared else _doubtful(one, other, said=said)
+    if doubt is not None:
+        raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
+    return _verdict(bool(shared) == (word == "same")), f"{_texts(one)} {'=' if shared else '≠'} {_texts(other)}"
+
+
+def _sets_ordered(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+    (one, name), (other, other_name) = (measured_one(operand, sort_of(word)) for operand in (first, second))
+    bare = isinstance(second, str)
+    truth = stands_so(one, other, word, bare=bare)
+    shown, other_shown = f"{name} {one.shown}".strip(), f"{other_name} {other.shown}".strip()
+    if truth is None:
+        raise NotComputed(f"whether {shown} is {word} than {other_shown} cannot be told")
+    upwards = word in ("earlier", "smaller")
+    if truth:
+        sign = "<" if upwards else ">"
+    else:
+        beyond = stands_so(other, one, word, bare=bare)
+        sign = "=" if one.same(other) else (">" if upwards else "<") if beyond else "≥" if upwards else "≤"
+    return _verdict(truth), f"{shown} {sign} {other_shown}"
+
+
+def _values(operand: Operand | str) -> tuple[Value, ...]:
+    return (Value(operand),) if isinstance(operand, str) else operand.values
+
+
+def verdicts(operands: Sequence[Operand], *, every: bool) -> tuple[tuple[Value, ...], str]:
+    """Whether all, or any, of the answers are yes.
+
+    Raises:
+        NotComputed: an answer is not yes or no.
+    """
+    truths, told = [], []
+    for operand in operands:
+        for value in operand.values:
+            truth = _truth(value.text)
+            if truth is None:
+                raise NotComputed(f"step {operand.node_id} gave {value.text!r}; yes or no is needed")
+            truths.append(truth)
+            told.append("yes" if truth else "no")
+    return _verdict(all(truths) if every else any(truths)), (" and " if every else " or ").join(told)
+
+
+def _truth(text: str) -> bool | None:
+    word = text.strip().strip(".").casefold()
+    known = measure_words()["values"]
+    return True if word in known["yes"] else False if word in known["no"] else None
+
+
+def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """All values, each once."""
+    values: list[Value] = []
+    known = _Known()
+    for operand in operands:
+        new = [value for value in operand.values if not known.has(value)]
+        values += new
+        for value in new:
+            known.add(value)
+    return tuple(values), " ∪ ".join(_braced(operand.values) for operand in operands)
+
+
+def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """The values that all operands have."""
+    values = operands[0].values
+    for operand in operands[1:]:
+        values = _shared(values, operand.values)
+    return distinct(values), " ∩ ".join(_braced(operand.values) for operand in operands)
+
+
+def exclusion(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """The values that the first operand has and no other."""
+    others = _Known(value for operand in operands[1:] for value in operand.values)
+    kept = [value for value in operands[0].values if not others.has(value)]
+    return distinct(kept), " − ".join(_braced(operand.values) for operand in operands)
+
+
+def each(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """The answers of several questions in order; the computation names those without an answer.
+
+    Raises:
+        NotComputed: no question has an answer.
+    """
+    if not any(operand.values for operand in operands):
+        raise NotComputed("; ".join(f"step {operand.node_id} found nothing" for operand in operands))
+    told = []
+    for operand in operands:
+        owners = [owner for value in operand.owned() for owner in value.of] or list(operand.subjects[:1])
+        about = " / ".join(dict.fromkeys(owner.text for owner in owners))
+        about = about or operand.question.rstrip("?") or f"step {operand.node_id}"
+        told.append(f"{about}: {_texts(operand.values) if operand.values else 'not found'}")
+    return distinct(tuple(value for operand in operands for value in operand.values)), "; ".join(told)

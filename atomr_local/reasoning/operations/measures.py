@@ -14,9 +14,16 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from atomr_local.language.literals import Date, Quantity, format_number, number_words, parse_date, parse_quantity
+from atomr_local.language.literals import (
+    Date,
+    Quantity,
+    format_number,
+    number_words,
+    parse_date,
+    parse_period,
+    parse_quantity,
+)
 from atomr_local.language.names import split_qualifier
-from atomr_local.language.periods import parse_period
 from atomr_local.sources.protocol import Value, ValueKind
 
 Sort = Literal["date", "number"]
@@ -74,7 +81,7 @@ class Measure:
 
 
 @cache
-def english() -> Mapping[str, Any]:
+def measure_words() -> Mapping[str, Any]:
     """The English words needed to read values and questions over steps."""
     text = files("atomr_local.language").joinpath("en", "operations.json").read_text(encoding="utf-8")
     loaded: Mapping[str, Any] = json.loads(text)
@@ -142,7 +149,7 @@ def _half_of_last_digit(quantity: Quantity) -> Decimal:
 
 def _bare(text: str, *lists: str) -> str:
     """The text without the words of these lists at its beginning."""
-    opening = {word for name in lists for word in english()["values"][name]}
+    opening = {word for name in lists for word in measure_words()["values"][name]}
     text = " ".join(text.split()).rstrip(".,;")
     while True:
         first, _, rest = text.partition(" ")

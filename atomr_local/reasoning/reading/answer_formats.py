@@ -11,18 +11,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.backbone.gbnf import literal, word_runs
+from atomr_local.backbone.protocol import Prompt
 from atomr_local.backbone.templates import Style
-from atomr_local.language.answer_type import SURE, expected_type
-from atomr_local.language.capitalised import capitalised
-from atomr_local.language.countries import countries_in
-from atomr_local.language.dated import between_dates
-from atomr_local.language.literals import dates_in
+from atomr_local.language.literals import between_dates, dates_in
+from atomr_local.language.names import capitalised, countries_in
+from atomr_local.language.question_kind import SURE, expected_type
 from atomr_local.language.words import number_words
+from atomr_local.reasoning import confidence as names
+from atomr_local.sources.protocol import Evidence, Quote
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.embedding.span_reader import SpanVerdict
+
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 
@@ -132,6 +137,11 @@ def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str],
     return MOST_ANSWERS
 
 
+def answer_rule(rules: dict[str, str], asked: AnswerSpec) -> int:
+    """Add the rule `one`, an answer as a line has it, and what it needs; returns how many answers there may be."""
+    return _one(rules, asked, lambda text: text, "char{1,90}")
+
+
 def _countries(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str]) -> bool:
     """Add the rule `one` for known countries and nationalities and for any other capitalised name.
 
@@ -220,7 +230,7 @@ class LineFormat:
 
     def grammar(self, asked: AnswerSpec) -> str:
         rules = {"root": "known" if asked.guess else 'known | "Unknown"', "known": ""}
-        most = _one(rules, asked, lambda text: text, "char{1,90}")
+        most = answer_rule(rules, asked)
         cited = ""
         if asked.evidence:
             rules["number"] = " | ".join(f'"[{i}]"' for i in range(1, asked.evidence + 1))
@@ -250,3 +260,66 @@ FORMATS: dict[Style, AnswerFormat] = {"full": JsonFormat(), "lean": LineFormat()
 def answer_format(style: Style, task: Task) -> AnswerFormat:
     """The format of a task in a style; the task "conclude" exists in full style only."""
     return FORMATS["full"] if task == "conclude" else FORMATS[style]
+
+
+# A structured answer of the model with its signals.
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A structured answer of the model.
+
+    Attributes:
+        answers: empty if the model says Unknown or its output could not be read.
+        each: for each answer exp of its own tokens' mean log-probability; () if unknown.
+        null: probability of Unknown against what the model began to write; None if Unknown was not possible or its
+            probability is unknown.
+        verified: for each answer the probability that the model says yes when asked whether the evidence supports it;
+            () if it was not asked.
+        cited: the evidence that the model cites.
+        confidence: exp of the mean token log-probability.
+        others: alternative answers, each with its confidence, best first.
+        dropped: notes about evidence left out because the prompt would not fit.
+        problem: why the output could not be read, or None.
+        asked: the prompt, if the model can be asked about its answer.
+        verdict: the span reader's verdict on the answers and the passages; None without one.
+        mentioned: the share of the question's content words in the cited evidence; None without either.
+        subject: whether the cited evidence is about the one asked about; None if that is not known.
+        lines: for each answer the output that the model would have written for it alone.
+        quotes: where the answers stand, or the sentences that tell them; only of a pointed reading.
+        quoted: whether the answers are quotations, not values.
+    """
+
+    answers: tuple[str, ...] = ()
+    cited: tuple[Evidence, ...] = ()
+    confidence: float | None = None
+    each: tuple[float, ...] = ()
+    null: float | None = None
+    verified: tuple[float, ...] = ()
+    others: tuple[tuple[str, float], ...] = ()
+    dropped: tuple[str, ...] = field(default=())
+    problem: str | None = None
+    asked: Prompt | None = None
+    lines: tuple[str, ...] = ()
+    mentioned: float | None = None
+    verdict: SpanVerdict | None = None
+    quotes: tuple[Quote, ...] = ()
+    quoted: bool = False
+    subject: bool | None = None
+
+    @property
+    def signals(self) -> dict[str, float]:
+        """The signals of this reading, each 0 to 1 (see `confidence.py`)."""
+        known = {
+            names.READING: self.confidence,
+            names.NULL: self.null,
+            names.VERIFY: min(self.verified, default=None),
+            names.MENTIONED: self.mentioned,
+            names.SUBJECT: None if self.subject is None else float(self.subject),
+        }
+        if self.quotes:
+            known |= {names.POINTED: 1.0, names.QUOTED: float(self.quoted)}
+        if self.verdict is not None:
+            shares = [share for share in self.verdict.answers if share is not None]
+            known |= {names.ANSWERABLE: self.verdict.answerable, names.SPAN: min(shares, default=None)}
+        return {name: value for name, value in known.items() if value is not None}

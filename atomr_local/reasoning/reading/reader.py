@@ -7,21 +7,34 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from atomr_local.backbone.protocol import Generation, Prompt
-from atomr_local.backbone.structured_output import Choice, Grammar
+from atomr_local.backbone.protocol import Choice, Generation, Grammar, Prompt
 from atomr_local.backbone.templates import in_style, render
 from atomr_local.reasoning.asking.asking import Asking
-from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
+from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.reasoning.candidates import vote
-from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
+from atomr_local.reasoning.confidence import log_odds, null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reading.answer_fit import without_dates
-from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
-from atomr_local.reasoning.reading.citation_verification import are_verdicts, mentioned_share
-from atomr_local.reasoning.reading.reading import Reading
+from atomr_local.reasoning.reading.answer_formats import (
+    VERDICTS,
+    AnswerFormat,
+    AnswerSpec,
+    Reading,
+    Task,
+    answer_format,
+)
+from atomr_local.reasoning.reading.checks import are_verdicts, mentioned_share, without_dates
+from atomr_local.reasoning.reading.pointing import (
+    PointedPart,
+    ShownPassages,
+    heading_of,
+    parse_pointing,
+    pointing_grammar,
+    shown_sentences,
+    unsure_words,
+)
 from atomr_local.sanitize import sanitize_line
-from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.answer_types import ANSWER
+from atomr_local.sources.protocol import Evidence, Quote
+from atomr_local.tree.calls import ANSWER
 from atomr_local.tree.nodes import ROOT_ID, Operator
 from atomr_local.tree.operations import Operation
 
@@ -32,6 +45,9 @@ _PACKAGE = "atomr_local.reasoning.reading"
 _ANSWER_TOKENS = 160
 _THOUGHT_TOKENS = 120
 _QUESTION_TOKENS = 120
+_POINTED_TOKENS = 60
+# Weight of a piece's place, against the log-odds of the span reader (`scripts/bench/passages.py`).
+_FIRST, _UNLIKELY = 4.0, 1e-5
 _ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
 # A reading with less confidence is put to the vote, with so many samples.
@@ -65,6 +81,7 @@ class Reader:
     Attributes:
         verify: whether :meth:`checked` asks the model if the evidence supports its answer.
         knows_next: whether the model has learnt :meth:`follow_ups`.
+        points: whether the model can do :meth:`pointed`.
         span_reader: judges what is read from evidence.
     """
 
@@ -72,6 +89,7 @@ class Reader:
     _: KW_ONLY
     verify: bool = False
     knows_next: bool = False
+    points: bool = False
     span_reader: SpanJudge | None = None
 
     def from_evidence(
@@ -103,6 +121,110 @@ class Reader:
         """Answer a whole question from evidence, best first (direct RAG); `guess`: Unknown is not allowed."""
         return self._read(
             node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
+        )
+
+    def likeliest(self, question: str, evidence: Sequence[Evidence], number: int) -> list[Evidence]:
+        """The pieces that most likely answer the question, by their order and by what the span reader says of each.
+
+        A logistic model: `_FIRST` / rank + the log-odds that the piece answers. Without a span reader the first ones.
+        """
+        reader = self.span_reader
+        if reader is None or len(evidence) <= 1:
+            return list(evidence[:number])
+
+        def score(place: int) -> float:
+            item = evidence[place]
+            verdict = reader.judge(question, [f"{heading_of(item)}: {item.text}"], ())
+            answerable = verdict.answerable if verdict is not None else 0.0
+            return _FIRST / (1 + place) + log_odds(answerable, _UNLIKELY)
+
+        scores = [score(place) for place in range(len(evidence))]
+        return [evidence[place] for place in sorted(range(len(evidence)), key=lambda at: -scores[at])[:number]]
+
+    def pointed(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, guess: bool = False
+    ) -> Reading:
+        """Answer a whole question in the sentences that tell it, from evidence, best first. Only for a model that
+        :attr:`points`; see `pointing.py`.
+
+        Args:
+            guess: Unknown is not allowed.
+        """
+        words = self.asking.settings.limits.pointed_words
+        template = in_style("point", self.asking.style)
+
+        def numbered(shown: Sequence[Evidence]) -> ShownPassages:
+            return shown_sentences([(heading_of(item), item.text) for item in shown], words)
+
+        def prompt_of(shown: Sequence[Evidence]) -> Prompt:
+            return render(_PACKAGE, template, (), question=question, evidence=numbered(shown).block)
+
+        kept, prompt, dropped = self.asking.fit(prompt_of, evidence, _POINTED_TOKENS)
+        shown = numbered(kept)
+        if not shown.sentences:
+            return Reading(dropped=dropped)
+        spans = self.asking.settings.features.span_answers
+        completion = self.asking.generate(
+            node_id,
+            "guess" if guess else "point",
+            prompt,
+            Grammar(pointing_grammar(shown, question, spans=spans, guess=guess)),
+            _POINTED_TOKENS,
+            watch=() if guess else (UNKNOWN,),
+            silent=True,  # numbers of sentences tell nobody anything
+        )
+        null = null_score(completion, "")
+        try:
+            parts = parse_pointing(completion.text, len(shown.sentences))
+        except ValueError as error:
+            return Reading(null=null, dropped=dropped, problem=str(error))
+        if not parts:
+            return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
+        if len(parts) == 1 and unsure_words(completion, parts[0]):
+            parts = (replace(parts[0], answers=()),)
+        return self._told(
+            question, kept, shown, parts, completion, replace(Reading(), null=null, dropped=dropped, asked=prompt)
+        )
+
+    def _told(
+        self,
+        question: str,
+        evidence: Sequence[Evidence],
+        shown: ShownPassages,
+        parts: Sequence[PointedPart],
+        completion: Generation,
+        begun: Reading,
+    ) -> Reading:
+        """The reading of what the model pointed at."""
+        texts = [item.text for item in evidence]
+        answers: list[str] = []
+        quotes: list[Quote] = []
+        wordings: list[str] = []  # as the span reader sees them
+        for part in parts:
+            indexes = shown.telling(part)
+            quotation, spans = shown.quotation(indexes, texts)
+            quotes += [Quote(evidence[passage].id, start, end) for passage, start, end in spans]
+            answers += part.answers or (quotation,)
+            wordings += part.answers or (" ".join(shown.sentences[i].text for i in indexes),)
+        cited = dict.fromkeys(quote.evidence for quote in quotes)
+        by_id = {item.id: item for item in evidence}
+        verdict = None
+        if self.span_reader is not None and not are_verdicts(answers):
+            passages = [
+                f"{heading_of(item)}: {' '.join(one.text for one in shown.sentences if one.passage == number)}"
+                for number, item in enumerate(evidence)
+            ]
+            verdict = self.span_reader.judge(question, passages, wordings)
+        return replace(
+            begun,
+            answers=tuple(dict.fromkeys(answers)),
+            cited=tuple(by_id[item] for item in cited),
+            confidence=completion.mean_probability,
+            lines=(completion.text,),
+            mentioned=mentioned_share(question, [by_id[item] for item in cited]),
+            verdict=verdict,
+            quotes=tuple(quotes),
+            quoted=any(not part.answers for part in parts),
         )
 
     def samples(
@@ -176,7 +298,7 @@ class Reader:
         if not self.asking.spares(len(reading.lines)):
             return replace(reading, dropped=(*reading.dropped, "not verified: the question's model calls are used"))
         verified: list[float] = []
-        for line in reading.lines:
+        for line in reading.lines:  # of a pointed reading one, for all its answers
             prompt = reading.asked.going_on(line, answer_format(self.asking.style, "read").check)
             if not self.asking.has_room(prompt, _CHECK_TOKENS):
                 return reading

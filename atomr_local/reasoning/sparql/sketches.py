@@ -7,14 +7,70 @@ goes on from the one before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from atomr_local.reasoning.sparql.offer import Form, Offer, OfferedName, OfferedProperty, OfferedValue
-from atomr_local.reasoning.sparql.pieces import END, Edge, Pieces, State
-from atomr_local.reasoning.sparql.tolerance import first_line, readings
+from atomr_local.language.literals import Date, format_number
+from atomr_local.reasoning.sparql.offer import (
+    END,
+    Edge,
+    Form,
+    OfferedName,
+    OfferedProperty,
+    OfferedValue,
+    Pieces,
+    QueryVocabulary,
+    State,
+    is_iri,
+)
+from atomr_local.sanitize import sanitize_line
+
+# A sketch as servers that ignore grammars may write it.
+
+_LONGEST = 2_000
+_MARKUP = "*_`\"' "
+_ENDING = f"{_MARKUP}.;}}"
+_MOST_ENDINGS = 12  # characters that are taken off one by one
+_OPENING = re.compile(
+    r"(?P<form>select|count|ask)\b(?:\s+distinct\b)?\s*(?P<variable>\(?\s*\?x\s*\)?)?\s*:?\s*(?:where\b)?\s*:?\s*\{?\s*",
+    re.IGNORECASE,
+)
+
+
+def readings(raw: str) -> Iterator[str]:
+    """What was written, without the markup before it and with the opening as a sketch has it.
+
+    What stands at its end may be markup or belong to a name ("Washington, D.C."): it is taken off bit by bit.
+    """
+    text = sanitize_line(raw[:_LONGEST]).lstrip(_MARKUP).rstrip()
+    bare = text.rstrip(_ENDING)
+    yield _opened(text)
+    for size in range(len(text) - 1, max(len(bare), len(text) - _MOST_ENDINGS) - 1, -1):
+        yield _opened(text[:size])
+    yield _opened(bare)
+
+
+def first_line(raw: str) -> str:
+    """What was written without anything around it."""
+    return list(readings(raw))[-1]
+
+
+def _opened(text: str) -> str:
+    match = _OPENING.match(text)
+    if match is None:
+        return text
+    form, rest = match["form"].casefold(), text[match.end() :]
+    # "ask ?x | …": the variable begins the pattern.
+    opened = match["variable"] is not None
+    if form == "ask":
+        return f"ask: {'?x ' if opened else ''}{rest}"
+    if opened and rest.startswith("|"):
+        return f"{form} ?x: ?x {rest}"
+    return f"{form} ?x: {rest}"
+
 
 NONE = "none"
 MOST_PATTERNS = 3
@@ -84,7 +140,7 @@ class Sketches:
         without: texts of sketches that are left out.
     """
 
-    def __init__(self, offer: Offer, without: Sequence[str] = ()) -> None:
+    def __init__(self, offer: QueryVocabulary, without: Sequence[str] = ()) -> None:
         self._offer = offer
         self._standing: dict[_Place, dict[Term, list[Pattern]]] = {}
         plain = Pieces("start", self._edges)
@@ -261,3 +317,97 @@ def _chosen(signs: Sequence[object]) -> Chosen:
         elif sign is not None:
             subject = sign
     return Chosen(form, tuple(patterns), condition, order)  # type: ignore[arg-type]
+
+
+# A sketch as SPARQL: bound IRIs, typed values, and nothing of what anybody wrote.
+
+
+def sparql_of(chosen: Chosen) -> str:
+    """The query.
+
+    Raises:
+        ValueError: an IRI of the offer is none.
+    """
+    lines = list(_lines(chosen))
+    body = "\n".join(f"  {line}" for line in lines)
+    if chosen.form == "ask":
+        return f"ASK {{\n{body}\n}}"
+    if chosen.form == "count":
+        return f"SELECT (COUNT(DISTINCT {X}) AS ?count) WHERE {{\n{body}\n}}"
+    if not chosen.order:
+        return f"SELECT DISTINCT {X} WHERE {{\n{body}\n}}"
+    # All that are equally extreme, with the value in which they are.
+    best = "MAX" if chosen.order == "most" else "MIN"
+    inner = "\n".join(f"    {line}" for line in (*lines, _SIZE_BOUND))
+    return (
+        f"SELECT DISTINCT {X} {Y} WHERE {{\n{body}\n  {_SIZE_BOUND}\n"
+        f"  {{ SELECT ({best}(?size) AS ?best) WHERE {{\n{inner}\n  }} }}\n"
+        f"  FILTER(?size = ?best)\n}}"
+    )
+
+
+def _lines(chosen: Chosen) -> Iterator[str]:
+    for number, pattern in enumerate(chosen.patterns, 1):
+        yield from _pattern(pattern, f"?v{number}")
+    if chosen.filter is not None:
+        yield _filter(chosen.filter)
+
+
+def _pattern(pattern: Pattern, fresh: str) -> Iterator[str]:
+    """The triple; a value is compared, for a graph may hold a day where a year is asked for."""
+    value = pattern.object if isinstance(pattern.object, OfferedValue) else None
+    tail = fresh if value is not None else _term(pattern.object)
+    yield f"{_term(pattern.subject)} {_iri(pattern.predicate.iri)} {tail} ."
+    if value is not None:
+        yield _filter(Filter(fresh, "=", value))
+
+
+def _term(term: Term) -> str:
+    if isinstance(term, str):
+        return {X: X, Y: Y}[term]
+    if isinstance(term, OfferedName):
+        return _iri(term.iri)
+    raise ValueError("a value is not a term")
+
+
+def _iri(iri: str) -> str:
+    if not is_iri(iri):
+        raise ValueError("not an IRI that can be bound")
+    return f"<{iri}>"
+
+
+def _filter(condition: Filter) -> str:
+    """A comparison of a date at the precision that is given, or of a number."""
+    value, variable = condition.value, condition.variable
+    comparison = {"<": "<", ">": ">", "=": "="}[condition.comparison]
+    if value.date is None:
+        amount = format_number(value.number) if value.number is not None else "0"
+        return f"FILTER({variable} {comparison} {amount})"
+    left, right = _dated(variable, value.date)
+    if value.number is not None and value.date.month is None:
+        left = f"COALESCE({left}, {variable} + 0)"  # a year is a number too
+    return f"FILTER({left} {comparison} {right})"
+
+
+def _dated(variable: str, date: Date) -> tuple[str, int]:
+    """A variable's date and a given one as whole numbers that compare as they do."""
+    year, month = f"YEAR({variable})", f"MONTH({variable})"
+    if date.month is None:
+        return year, date.year
+    if date.day is None:
+        return f"COALESCE({year} * 100 + {month}, {year} * 100)", date.year * 100 + date.month
+    return _day(variable), date.year * 10_000 + date.month * 100 + date.day
+
+
+def _day(variable: str) -> str:
+    """Dates may lack the day, or the month as well."""
+    return f"COALESCE({', '.join(_days(variable))})"
+
+
+def _days(variable: str) -> tuple[str, str, str]:
+    year, month, day = f"YEAR({variable})", f"MONTH({variable})", f"DAY({variable})"
+    return f"{year} * 10000 + {month} * 100 + {day}", f"{year} * 10000 + {month} * 100", f"{year} * 10000"
+
+
+# What is compared for the most and the least: dates by their days, numbers as they are; entities never.
+_SIZE_BOUND = f"BIND(COALESCE({', '.join(_days(Y))}, {Y} + 0) AS ?size)"

@@ -9,6 +9,7 @@ from typing import Any
 
 from atomr_local.backbone.protocol import Generation
 from atomr_local.reasoning.trace.schema import (
+    AnswerKind,
     Basis,
     Guess,
     LlmUse,
@@ -195,7 +196,8 @@ def _fixed(value: Any) -> Any:
 class NodeFinished(Event, StepMarks):
     """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running.
 
-    Each of `candidates` has "answer", "score" (None if unknown), "origin" and "evidence" (ids).
+    Each of `candidates` has "answer", "score" (None if unknown), "origin" and "evidence" (ids); each of `quotes` has
+    "evidence" (id) and "span".
     """
 
     node_id: int
@@ -225,6 +227,7 @@ class NodeFinished(Event, StepMarks):
     observation: str = ""
     candidates: tuple[Mapping[str, Any], ...] = ()
     corrected_from: str | None = None
+    quotes: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:
@@ -257,7 +260,8 @@ class WarningRaised(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReady(Event):
     """The answer to the whole question. With status "unknown", `answer` and `answers` are empty, `reason` says why in a
-    sentence, `advice` what the user can do, and `guess` is the best answer that was found."""
+    sentence, `advice` what the user can do, `guess` is the best answer that was found, and `closest` the passages
+    nearest to the question."""
 
     status: Status
     answer: str
@@ -266,7 +270,10 @@ class AnswerReady(Event):
     basis: Basis = "evidence"
     reason: str = ""
     advice: tuple[str, ...] = ()
+    advised: tuple[Mapping[str, Any], ...] = ()
     guess: Guess | None = None
+    answer_kind: AnswerKind = ""
+    closest: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 import uuid
@@ -11,6 +12,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from atomr_local.reasoning.trace import events
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -191,7 +193,10 @@ class Recorder:
         self.trace.plan = PlanTrace(event.compact, event.origin, event.attempts, list(event.problems))
         self.trace.understood_as = event.tree.question
         self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
+        before = {node.id: node.evidence for node in self.trace.nodes}
         self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
+        # What was read before the plan was made belongs to the whole question.
+        self.trace.node(event.tree.root.id).evidence = before.get(event.tree.root.id, [])
         for node_id, confidence in event.confidences.items():
             self.trace.node(node_id).plan_confidence = confidence
 
@@ -209,3 +214,48 @@ class Recorder:
     def _called(self, event: ModelCalled) -> None:
         made = event.completion
         self.use_of(event.node_id).add(LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens))
+
+
+# Writes the event stream to the log: steps, counts and seconds, without texts.
+
+_log = logging.getLogger(__name__)
+
+
+def logged(sink: Callable[[events.Event], None]) -> Callable[[events.Event], None]:
+    """A sink that logs each event before `sink` gets it."""
+
+    def log_and_pass(event: events.Event) -> None:
+        _write(event)
+        sink(event)
+
+    return log_and_pass
+
+
+def _write(event: events.Event) -> None:
+    match event:
+        case events.QuestionAsked():
+            _log.info("Question asked: strategy %s", event.strategy)
+        case events.StageChanged():
+            _log.info("Stage: %s", event.stage)
+        case events.PlanReady():
+            _log.info("Plan ready: origin %s, attempts %d", event.origin, event.attempts)
+        case events.LeavesMachine():
+            _log.info("Sent to %s: %s", event.to, event.what)
+        case events.RetrievalStarted():
+            _log.debug("Step %d: %s is searched", event.node_id, event.source)
+        case events.EvidenceFound():
+            _log.debug("Step %d: %s gave %d pieces of evidence", event.node_id, event.source, len(event.evidence))
+        case events.ModelCalled():
+            done = event.completion
+            numbers = (done.prompt_tokens, done.evaluated_tokens, done.generated_tokens, done.seconds)
+            _log.debug("Model called: %s, tokens %d (%d evaluated) + %d, %.2f s", event.purpose, *numbers)
+        case events.NodeFinished():
+            _log.debug("Step %d: %s, %s, %.2f s", event.node_id, event.method, event.outcome, event.seconds)
+            if event.error is not None:
+                _log.warning("Step %d failed: %s", event.node_id, event.error.get("title", ""))
+        case events.WarningRaised():
+            _log.warning("A warning was shown (its text is logged at level debug)")
+            _log.debug("Warning: %s", event.message)
+        case events.Finished():
+            trace = event.trace
+            _log.info("Question %s: %.2f s, %d model calls", trace.status, trace.totals.seconds, trace.totals.llm_calls)

@@ -2,12 +2,177 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from atomr_local.reasoning.trace.words import taken_from_step
 from atomr_local.sanitize import sanitize_line
+
+# What the fields of a trace are called for people. The fields themselves keep their names: the trace is a format.
+
+METHODS = {
+    "operator": "read from the evidence",
+    "child": "from the steps below",
+    "sibling": "from earlier steps",
+    "symbolic": "computed",
+    "computed": "computed",
+    "direct_rag": "answered directly from what was found",
+    "closed_book": "the model's own knowledge, no evidence",
+    "tool": "found step by step with searches",
+    "sparql": "found by a graph query",
+    "vote": "the most frequent of several answers",
+    "aggregate": "the best of several ways to answer",
+}
+# What a step's signals measure, by name: shares from 0 to 1, but for the counts.
+MEASURES = {
+    "reading": "sure of what it read",
+    "null": "saw no answer there",
+    "verify": "confirmed when asked again",
+    "link": "name found in the graph",
+    "relation": "relation found in the graph",
+    "type_fit": "fits the kind of answer asked for",
+    "agree": "found in several places",
+    "support": "contained in the cited passage",
+    "mentioned": "words of the question in the passage",
+    "subject": "the passage is about the one asked about",
+    "answerable": "the passage answers the question",
+    "span": "the passage gives this answer",
+    "pointed": "the model named the sentences that tell it",
+    "quoted": "the sentences themselves are the answer",
+    "guess": "had to name something",
+    "memory": "from the model's own knowledge",
+    "failed_source": "a source failed",
+    "leaves": "all steps together",
+    "verified": "all steps confirmed when asked again",
+    "computed": "computed",
+    "fallback": "steps answered directly from what was found",
+    "unfinished": "steps without an answer",
+    "steps": "steps looked up",
+    "answers": "answers",
+    "named": "only repeats the question",
+    "rival": "another way to the answer agrees",
+}
+COUNTS = {"steps", "answers"}
+# Where an answer comes from that was weighed against others.
+ORIGINS = {
+    "text": "from the text",
+    "graph": "from the graph",
+    "web": "from the web",
+    "children": "from the steps below",
+    "model": "the model's own knowledge",
+}
+# What methods call their steps, where that is no word that everybody knows.
+LABELS = {"vote": "several tries"}
+RATING_MEANS = "larger is better; compare within this step only"
+YOUR_ANSWER = "your answer"
+OWN = f"✎ {YOUR_ANSWER}"
+MISFIT = "not the kind of answer asked for"
+_CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
+_OF_ANOTHER = "the cited passage contains this answer, but is about another subject"
+_LONGEST_NAME = 60  # characters of a name that another version or package has given
+_PLAIN_KINDS = {"root", "parent", "step", "direct"}
+_TAKEN = re.compile(r"\banswer of \[(\d+)\]")
+_LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
+_UNMENTIONED = re.compile(r"^the evidence does not mention (.+)$", re.DOTALL)
+_RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
+
+
+def method_text(method: str) -> str:
+    """How an answer came about; a method that this version does not know by its name."""
+    return METHODS.get(method) or sanitize_line(method[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def kind_text(label: str, kind: str) -> str:
+    """What a step is: what its method calls it, else a kind that says more than that it is a step."""
+    name = LABELS.get(label, label) or ("" if kind in _PLAIN_KINDS else kind)
+    return sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def origin_text(origin: str) -> str:
+    """Where an answer that was weighed comes from."""
+    return ORIGINS.get(origin) or sanitize_line(origin[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def rating_text(score: float | None) -> str:
+    """A rating as a figure: "-0.21"; "–" if it is not known."""
+    return "–" if score is None else f"{score:z.2f}"  # z: no minus before a zero
+
+
+def action_text(action: Mapping[str, str], longest: int = 300) -> str:
+    """The use of a tool on one line: "search[Metropolis]"."""
+    name, given = (sanitize_line(action.get(key, "")[: 2 * longest]) for key in ("name", "input"))
+    return f"{name[:_LONGEST_NAME]}[{given[:longest]}{'…' if len(given) > longest else ''}]"
+
+
+def correction_text(corrected_from: str, longest: int = 120) -> str:
+    """What evidence has done to what the model had written; "" stands for that it did not know."""
+    if not corrected_from:
+        return "completed: the model did not know"
+    was = sanitize_line(corrected_from[: 2 * longest])
+    return f"corrected: the model had “{was[:longest]}{'…' if len(was) > longest else ''}”"
+
+
+def whence_text(candidate: Mapping[str, Any]) -> str:
+    """Where a weighed answer comes from, and its rating: "from the text, rating -0.21"."""
+    score = candidate.get("score")
+    parts = (origin_text(str(candidate.get("origin", ""))), "" if score is None else f"rating {rating_text(score)}")
+    return ", ".join(filter(None, parts))
+
+
+def weighed_text(candidate: Mapping[str, Any]) -> str:
+    """An answer that was weighed, on one line: "Vienna: from the text, rating -0.21"."""
+    told = whence_text(candidate)
+    return sanitize_line(str(candidate.get("answer", ""))) + (f": {told}" if told else "")
+
+
+def taken_from_step(computation: str | None) -> int | None:
+    """The number of the step that an answer was taken from as it is."""
+    found = _TAKEN.fullmatch(computation or "")
+    return int(found[1]) if found is not None else None
+
+
+class Checked(Protocol):
+    """A step's answer after the check of its citations."""
+
+    @property
+    def supported(self) -> bool | None: ...
+
+    @property
+    def cited(self) -> Sequence[str]: ...
+
+    @property
+    def off_subject(self) -> bool: ...
+
+
+def check_text(step: Checked) -> str:
+    """What the check of the citations has found, where there was one."""
+    if step.off_subject:
+        return _OF_ANOTHER
+    supported = bool(step.supported)
+    return _CHECKED[supported] if supported or step.cited else "no passage is cited for this answer"
+
+
+def computation_text(computation: str) -> str:
+    """A recorded computation: "answer of [5]" as "taken from step 5"."""
+    said = _TAKEN.sub(r"taken from step \1", computation)
+    return _RIVALS.sub(r"step by step: \1; directly from what was found: \2", said)
+
+
+def measures_text(signals: Mapping[str, float]) -> str:
+    """What was measured of an answer, most telling first; names that have no words here are left out."""
+    return " · ".join(
+        f"{words} {signals[name]:.0f}" if name in COUNTS else f"{words} {signals[name]:.0%}"
+        for name, words in MEASURES.items()
+        if name in signals
+    )
+
+
+def warning_text(warning: str) -> str:
+    """A warning as it is shown: what of the question is left out, and what that means."""
+    warning = _UNMENTIONED.sub(r"the cited evidence does not mention \1: the answer may not fit it", warning)
+    return _LEFT_OUT.sub(r"no step asks about \1: the answer may not fit it", warning)
+
 
 _SHOWN_QUERIES = 3
 SCHEMA = "atomr.trace/1"
@@ -30,6 +195,7 @@ Method = Literal[
 # "steps": there is no plan; each step follows from the ones before it.
 PlanOrigin = Literal["model", "user", "file", "fallback", "example", "steps", "rule"]
 Outcome = Literal["found", "computed", "memory", "not found"]
+AnswerKind = Literal["value", "quotation", ""]
 
 
 @dataclass
@@ -61,7 +227,8 @@ class PlanTrace:
         compact: the plan in compact notation.
         origin: who made it; "fallback" is the question alone, after no plan could be used; "example" is a plan
             that the user kept for this question; with "steps" the steps followed one from the other without a plan;
-            "rule": the question asks who or what something is, and a page of that name answers it.
+            "rule": the question asks who or what something is, and a page of that name answers it; or it asks about
+            all documents together, and code counts and lists them.
         attempts: how often the model was asked for a plan.
         problems: what was wrong with rejected plans, in words.
     """
@@ -109,6 +276,11 @@ class StepMarks:
         """Whether the answer is surely of another kind than the question asks for, such as a length for a count."""
         return bool(self.answers) and self.signals.get("type_fit") == 0.0
 
+    @property
+    def off_subject(self) -> bool:
+        """Whether the cited evidence tells the answer clearly of another than the one asked about."""
+        return bool(self.answers) and self.signals.get("subject") == 0.0
+
 
 @dataclass
 class NodeTrace(StepMarks):
@@ -128,8 +300,10 @@ class NodeTrace(StepMarks):
         confidence: probability that the answer is right; None if it is not known.
         evidence: ids of the evidence that was retrieved.
         cited: ids of the evidence that the answer rests on.
-        supported: whether the cited evidence contains the answer; None if that was not checked.
-        computation: what was computed, such as "2010-10-19 > 2000-01-01".
+        supported: whether the cited evidence contains the answer, and does not tell it clearly of another; None if that
+            was not checked.
+        computation: what was computed, such as "2010-10-19 > 2000-01-01"; of a question about all documents together
+            the whole answer with its rule.
         dropped: what a limit left out, in words.
         error: {"title", "message"} of what failed.
         seconds: how long the node took.
@@ -154,6 +328,8 @@ class NodeTrace(StepMarks):
         candidates: the answers that were weighed: {"answer", "score", "origin", "evidence"}, best first.
         corrected_from: what the model had written before evidence corrected it, "" if it had marked the step as
             unsolved; None if nothing was corrected. Untrusted.
+        quotes: where the answer stands, or the sentences that tell a short answer: {"evidence", "span"}, with the
+            characters [start, end) of the evidence's text.
     """
 
     id: int
@@ -194,6 +370,7 @@ class NodeTrace(StepMarks):
     observation: str = ""
     candidates: list[dict[str, Any]] = field(default_factory=list)
     corrected_from: str | None = None
+    quotes: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -207,7 +384,8 @@ class EvidenceTrace:
         text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
         score: larger is better; comparable within one source and query only.
         query: what the source was asked.
-        locator: where it is, such as {"passage", "span"}, {"sparql", "rows", "sketch"} or {"url", "retrieved_at"}.
+        locator: where it is, such as {"passage", "span"}, {"sparql", "rows", "sketch"} or {"url", "retrieved_at"}; of a
+            list of all documents {"files"}, their number.
     """
 
     id: str
@@ -263,10 +441,13 @@ class Trace:
 
     Attributes:
         strategy: name of the reasoning method.
-        settings: the settings that matter for the answer: model, adapter, indexes, sources, web, top_k, seed.
+        settings: the settings that matter for the answer: model, adapter, indexes, sources, web, top_k, seed; in, the
+            part of the text index that was asked.
         status: how the question ended; "interrupted" where the program was killed.
         answer: the answer as a sentence.
-        answers: the bare answers.
+        answers: the bare answers; of a quotation the quoted texts, with their line breaks.
+        answer_kind: "value" for names, numbers and the like, "quotation" for sentences of the evidence as they stand
+            there; "" where there is no answer.
         confidence: probability that the answer is right; None if it is not known.
         basis: "model" where the answer comes from the model's own knowledge and not from evidence.
         plan: the plan that was executed.
@@ -276,8 +457,12 @@ class Trace:
         warnings: what the user was warned of.
         left_machine: what was sent to other machines; empty if nothing was.
         reason: for status "unknown": why there is no answer, in a sentence; `answer` and `answers` are empty then.
-        advice: what a user can do about it, one sentence each.
+        advice: what a user of the command line can do about it, one sentence each.
+        advised: the same for other clients to word: {"kind", "names", "options"}, with options of `atomr ask`; empty in
+            traces of earlier versions.
         guess: the best answer that was found all the same; None if there is none.
+        closest: for a question without an answer the passages nearest to it, best first, at most three:
+            {"evidence", "spans"}, with the characters [start, end) of the sentences that tell most.
         question: what the user typed.
         understood_as: the question as the plan understood it; "" where there was no plan.
         id: a random name of this trace, by which a later one refers to it; "" in traces of earlier versions.
@@ -308,6 +493,9 @@ class Trace:
     id: str = ""
     conversation: str = ""
     took_from: list[str] = field(default_factory=list)
+    answer_kind: AnswerKind = ""
+    closest: list[dict[str, Any]] = field(default_factory=list)
+    advised: list[dict[str, Any]] = field(default_factory=list)
 
     def node(self, node_id: int) -> NodeTrace:
         """The node with this id.

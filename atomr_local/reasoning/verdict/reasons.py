@@ -6,18 +6,21 @@ mention. It is made from a finished node of a trace and its evidence alone.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from rapidfuzz import fuzz
-
-from atomr_local.language.names import base_key, name_key, split_qualifier, words
-from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace
-from atomr_local.sources.protocol import Evidence
+from atomr_local.language.names import alike, base_key, name_key, names_in, split_qualifier, words
+from atomr_local.language.sentences import sentences
+from atomr_local.language.words import english
+from atomr_local.reasoning.asking.asking import content_stems, relevance
+from atomr_local.reasoning.reading.checks import about
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
+from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import REFERENCE
 
-# Words that are at least this similar, in %, may be misspellings of one another.
-_ALIKE = 80
 _SHOWN = 3
 _LONGEST = 80
 _VERB = r"(?:is|are|was|were|am|be|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b"
@@ -42,12 +45,15 @@ def step_reason(
         return _failed(node, found)
     if node.reason and not node.answers:  # a computed step states itself what is missing
         return _sentence(node.reason)
+    if node.off_subject:
+        return _of_another(node, nodes, evidence)
     said = f"{'clearly ' if clearly else ''}{_says(node, nodes)}"
+    if not all(map(is_phrase, named(node, nodes))):
+        return f"Nothing found {'clearly ' if clearly else ''}answers “{_short(node.resolved_question)}”."
     if node.kind == "filter":
         return _filtered(node, nodes, clearly)
-    if node.kind in {"search", "relate"}:
-        return _looked_up(node, nodes, found, said)
-    return _reasoned(node, nodes, found, said)
+    told = _looked_up if node.kind in {"search", "relate"} else _reasoned
+    return told(node, nodes, found, said)
 
 
 def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
@@ -107,6 +113,15 @@ def named(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> tuple[str, ...]:
     return (filled(str(first), nodes),)
 
 
+def is_phrase(text: str) -> bool:
+    """Whether the text names or describes something, so that a sentence can be about it: not "The", "number of"."""
+    found = words(text)
+    if not found or text.isupper():  # the key of the WHO is a word that says nothing
+        return True
+    small = text.rsplit(maxsplit=1)[-1].islower() and found[-1] in english().stop
+    return not small and any(word not in english().stop for word in found)
+
+
 def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
     """The text with its references replaced by answers."""
 
@@ -129,7 +144,7 @@ def mentioned(name: str, found: Iterable[EvidenceTrace | Evidence], *, any_word:
     least = 1 if proper else 2
     wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > least}
     there = {word for item in found for word in words(f"{item.title} {item.text} {_rows(item)}")}
-    has = [word in there or any(_alike(word, other) for other in there) for word in sorted(wanted)]
+    has = [word in there or any(alike(word, other) for other in there) for word in sorted(wanted)]
     return not has or (any(has) if any_word or not proper else all(has))
 
 
@@ -151,11 +166,6 @@ def _rows(item: EvidenceTrace | Evidence) -> str:
     if not isinstance(rows, list | tuple):
         return ""
     return " ".join(str(value) for row in rows if isinstance(row, Mapping) for value in row.values())
-
-
-def _alike(word: str, other: str) -> bool:
-    short, long = sorted((len(word), len(other)))
-    return short > 3 and long - short < 3 and word[0] == other[0] and fuzz.ratio(word, other) >= _ALIKE
 
 
 def _failed(node: NodeTrace, found: Sequence[EvidenceTrace]) -> str:
@@ -184,8 +194,22 @@ def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[
     if page:
         return f"There is a page about {whom}, but nothing in it or in the other passages found {said}."
     if found and any(mentioned(name, found) for name in names):
-        return f"{_capital(whom)} {_is(names)} mentioned in the evidence found, but none of it {said}."
+        return f"The evidence found mentions {whom}, but none of it {said}."
     return f"Nothing {places(node) or 'available'} mentions {whom}."
+
+
+def _of_another(node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, EvidenceTrace]) -> str:
+    """ "The passage is about Cosima Wagner, not Richard Wagner." """
+    steps = [node, *(item for item in nodes.values() if item.kind == "relate")]
+    names = next(filter(None, (named(item, nodes) for item in steps)), ()) or tuple(
+        names_in([node.resolved_question.rstrip("?")])
+    )
+    cited = [evidence[item] for item in node.cited if item in evidence]
+    told = about((*names, *node.linked), node.answers, cited, [evidence[i] for i in node.evidence if i in evidence])
+    asked = _listed(map(_short, names), "or") or "the one asked about"
+    if told.subject is False and told.whom:
+        return f"The {told.where} is about {_short(told.whom)}, not {asked}."
+    return f"The passage is not about {asked}."
 
 
 def _filtered(node: NodeTrace, nodes: Mapping[int, NodeTrace], clearly: bool) -> str:
@@ -203,7 +227,9 @@ def _says(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> str:
     if inside and not REFERENCE.search(inside):
         return f"says {inside}"
     if node.kind == "relate" and len(node.arguments) > 1 and isinstance(node.arguments[1], str):
-        return f"says anything about “{_short(filled(node.arguments[1], nodes))}”"
+        about = filled(node.arguments[1], nodes)
+        if is_phrase(about):
+            return f"says anything about “{_short(about)}”"
     return f"answers “{_short(question)}”"
 
 
@@ -246,3 +272,75 @@ def _listed(texts: Iterable[str], word: str = "and") -> str:
     if len(items) > _SHOWN:
         items = [*items[:_SHOWN], f"{len(items) - _SHOWN} more"]
     return f"{', '.join(items[:-1])} {word} {items[-1]}" if len(items) > 1 else "".join(items)
+
+
+# The passages closest to a question that has no answer, with the sentences of each that tell most.
+
+MOST_PASSAGES = 3
+MOST_SENTENCES = 3
+# A sentence tells if it has at least this share of what the passage's best one has.
+_TELLS = 0.5
+
+
+def closest(trace: Trace) -> tuple[dict[str, Any], ...]:
+    """The passages for the trace's field `closest`, best first; () if none was found.
+
+    What a step quotes comes first, then what was found for the question as asked, then for its steps. A sentence counts
+    by the words that it shares with the question, rare ones for more (IDF over the passages found).
+    """
+    passages = _in_order(trace)
+    if not passages:
+        return ()
+    question = trace.understood_as or trace.question
+    held = Counter(stem for item in passages for stem in content_stems(f"{item.title} {item.text}"))
+    weights = {stem: math.log(1.0 + len(passages) / count) for stem, count in held.items()}
+    quoted: dict[str, list[list[int]]] = {}
+    for quote in _quotes(trace):
+        quoted.setdefault(quote["evidence"], []).append(list(quote["span"]))
+    shown = passages[:MOST_PASSAGES]
+    return tuple(
+        {
+            "evidence": item.id,
+            "spans": sorted(quoted.get(item.id, [])[:MOST_SENTENCES]) or _telling(question, item, weights),
+        }
+        for item in shown
+    )
+
+
+def _in_order(trace: Trace) -> list[EvidenceTrace]:
+    """The passages, each text once."""
+    by_id = {item.id: item for item in trace.evidence if item.source != SourceName.GRAPH and item.text.strip()}
+    nodes = sorted(trace.nodes, key=lambda node: node.parent is not None)
+    names = [quote["evidence"] for quote in _quotes(trace)] + [name for node in nodes for name in node.evidence]
+    first = {" ".join(by_id[name].text.split()): by_id[name] for name in reversed(names) if name in by_id}
+    return sorted(first.values(), key=lambda item: names.index(item.id))
+
+
+def _quotes(trace: Trace) -> Iterator[Mapping[str, Any]]:
+    """What the steps quote, that of the whole question first."""
+    for node in sorted(trace.nodes, key=lambda node: node.parent is not None):
+        yield from node.quotes
+
+
+def _telling(question: str, item: EvidenceTrace, weights: Mapping[str, float]) -> list[list[int]]:
+    """The sentences that tell most of the question, in the order of the text; at least the best one."""
+    spans = [span for begin, end in sentences(item.text) if (span := _trimmed(item.text, begin, end))]
+    scores = relevance(question, item.title, [item.text[begin:end] for begin, end in spans], weights)
+    best = sorted(range(len(spans)), key=lambda at: -scores[at])
+    told = [at for at in best[1:MOST_SENTENCES] if scores[at] > 0 and scores[at] >= _TELLS * scores[best[0]]]
+    return [_with_list(item.text, *spans[at]) for at in sorted([best[0], *told])]
+
+
+def _with_list(text: str, begin: int, end: int) -> list[int]:
+    """The span; of a sentence that opens a list, with the lines of the list."""
+    if not text[begin:end].endswith(":"):
+        return [begin, end]
+    block = text.find("\n\n", end)
+    return [begin, len(text.rstrip()) if block < 0 else block]
+
+
+def _trimmed(text: str, begin: int, end: int) -> tuple[int, int] | None:
+    """The span without white space at its ends; None if nothing is left."""
+    piece = text[begin:end]
+    begin += len(piece) - len(piece.lstrip())
+    return (begin, begin + len(piece.strip())) if piece.strip() else None

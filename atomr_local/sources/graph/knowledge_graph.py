@@ -1,8 +1,10 @@
 """Reading one graph index: bound SPARQL queries, statements, labels. Materialises every result where it queries,
-because Oxigraph's result iterators must not cross threads."""
+because Oxigraph's result iterators must not cross threads.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import KnowledgeIndexError, SourceError
-from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.errors import AtomrError, Cancelled, KnowledgeIndexError, QueryError, SourceError
+from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.graph_index.names.database import EntityRow, Names, PropertyRow
@@ -22,18 +24,82 @@ from atomr_local.indexing.graph_index.statements.terms import (
     DESCRIPTION,
     MINTED_ENTITY,
     RDFS_LABEL,
+    XSD,
+    literal_text,
     shown_name,
 )
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.language.properties import INSTANCE_OF, property_table
-from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult, literal_value
-from atomr_local.sources.protocol import Value, ValueKind
+from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
 
 if TYPE_CHECKING:
-    from pyoxigraph import Store
+    from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple
 
-    from atomr_local.sources.graph.query_results import Term
+
+# The rows of a query, as terms and as the evidence shows them.
+
+if TYPE_CHECKING:
+    Term = NamedNode | BlankNode | Literal | Triple
+
+ROW_LIMIT = 200  # rows that evidence shows
+_KIND_OF_DATATYPE = {
+    **dict.fromkeys(("date", "dateTime", "gYear", "gYearMonth"), ValueKind.DATE),
+    **dict.fromkeys(("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger"), ValueKind.NUMBER),
+    "boolean": ValueKind.BOOLEAN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectResult:
+    """A query as it was run, and its rows as terms.
+
+    Attributes:
+        cut: there are more rows.
+        values: IRI and label of each row's ?value, where labels were asked for; None and "" for what has none.
+    """
+
+    sparql: str
+    terms: tuple[dict[str, Term], ...]
+    cut: bool = False
+    values: tuple[tuple[str | None, str], ...] = ()
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows as text, as evidence shows them."""
+        return self._rows(len(self.terms))
+
+    def evidence(self, title: str, text: str, score: float, query: str) -> Evidence:
+        """A piece of evidence: sentences, and this query that they come from."""
+        return Evidence(
+            SourceName.GRAPH, title, text, score, query, {"sparql": self.sparql, "rows": self._rows(ROW_LIMIT)}
+        )
+
+    def only(self, places: Sequence[int]) -> SelectResult:
+        """The query with these of its rows alone."""
+        values = tuple(self.values[i] for i in places) if self.values else ()
+        return replace(self, terms=tuple(self.terms[i] for i in places), values=values)
+
+    def _rows(self, limit: int) -> list[dict[str, str]]:
+        rows = [{name: term_text(term) for name, term in row.items()} for row in self.terms[:limit]]
+        for row, (_, label) in zip(rows, self.values, strict=False):
+            if label:
+                row["valueLabel"] = label
+        return rows
+
+
+def term_text(term: Term) -> str:
+    """A term as evidence rows show it: an IRI or a lexical form."""
+    value = getattr(term, "value", None)
+    return value if isinstance(value, str) else str(term)
+
+
+def literal_value(term: Term, written: str | None, score: float | None) -> Value:
+    """A literal as an answer value, as the source wrote it where that is known."""
+    datatype = getattr(getattr(term, "datatype", None), "value", "")
+    kind = _KIND_OF_DATATYPE.get(datatype.removeprefix(XSD), ValueKind.TEXT)
+    return Value(written or literal_text(term_text(term), datatype), kind, None, score)
+
 
 VALUE_LIMIT = 10_000  # values of one property of an entity; evidence shows ROW_LIMIT of them
 FIRST_PAGE = 500  # values that are read first; each page after it is twice as long
@@ -386,3 +452,17 @@ class KnowledgeGraph:
 def value_pattern(iri: str, prop: str, *, inverse: bool = False) -> str:
     """The pattern of a property's values for the entity, or with `inverse` of what has it as a value."""
     return f"?value {bound(prop)} {bound(iri)} ." if inverse else f"{bound(iri)} {bound(prop)} ?value ."
+
+
+# Errors of the graph as errors of a source.
+
+
+@contextlib.contextmanager
+def source_errors() -> Iterator[None]:
+    """Turns other errors of the program into errors of the source."""
+    try:
+        yield
+    except (SourceError, QueryError, Cancelled):
+        raise
+    except AtomrError as error:
+        raise SourceError(error.message, hint=error.hint) from error

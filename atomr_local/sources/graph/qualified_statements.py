@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from atomr_local.indexing.graph_index.qualifiers import (
+from atomr_local.indexing.graph_index.bulk_loading import (
     END,
     OF,
     POINT,
@@ -21,14 +21,12 @@ from atomr_local.indexing.graph_index.qualifiers import (
     START,
 )
 from atomr_local.indexing.graph_index.statements.terms import RANGES_OF
-from atomr_local.language.literals import Date, parse_date
-from atomr_local.language.periods import Day, Span, parse_span
+from atomr_local.language.literals import Date, Day, Span, parse_date, parse_span
 from atomr_local.language.properties import PROPERTY
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
-from atomr_local.sources.graph.query_results import SelectResult, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 
 if TYPE_CHECKING:
-    from atomr_local.sources.graph.query_results import Term
+    from atomr_local.sources.graph.knowledge_graph import Term
 
 _TIME = re.compile(r"\b(?P<opening>as (?:of|at)|in|during|on)\s+(?=(?:the\s+)?[\w ]{0,12}\d)", re.IGNORECASE)
 _MOST_WORDS = 5

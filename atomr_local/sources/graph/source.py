@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.language.names import phrase, words
-from atomr_local.sources.graph.entity_sets import is_set, run_over_set
-from atomr_local.sources.graph.entity_types import EntityTypes, asked_type
-from atomr_local.sources.graph.fact_search import FactSearch
-from atomr_local.sources.graph.filter.operator import Filter
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
+from atomr_local.errors import SourceError
+from atomr_local.indexing.graph_index.bulk_loading import PROP, PROP_STATEMENT, QUALIFIER_GRAPH
+from atomr_local.indexing.graph_index.linearised import FactRow, FactTable, no_facts
+from atomr_local.language.names import name_key, phrase, split_qualifier, words
+from atomr_local.language.properties import ENTITY, PROPERTY
+from atomr_local.sources.graph.entity_sets import EntityTypes, asked_type, is_set, run_over_set
+from atomr_local.sources.graph.filter import Filter
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, bound, source_errors, term_text
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
-from atomr_local.sources.graph.lookups import entity_of, linked, properties_of, rows_of
-from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher
+from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher, PropertyPath
 from atomr_local.sources.graph.properties.selection import nearest_properties
-from atomr_local.sources.graph.query_session import GraphQuerySession
 from atomr_local.sources.graph.relate.operator import Relate
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
-from atomr_local.sources.graph.source_errors import source_errors
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.process import QueryResult, QueryRunner, run_query
 from atomr_local.sources.protocol import (
     Evidence,
     Linked,
@@ -34,11 +37,240 @@ from atomr_local.sources.protocol import (
     Retrieval,
     SourceName,
     Value,
+    ValueKind,
 )
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
+
+
+# What a graph offers to whoever looks around in it: properties of an entity, the entity of a page, rows of a query.
+
+_QID = re.compile(r"Q[1-9]\d{0,11}")
+# A pattern of a query, on a line of its own: what an entity has of a property.
+_STATED = re.compile(r"^\s*<(?P<head>[^<>\\\s]+)> <(?P<property>[^<>\\\s]+)> \?(?P<column>\w+) \.?\s*$", re.MULTILINE)
+# Statements of an entity that are read in each direction; for what lies beyond, properties are looked up one by one.
+_READ = 2000
+_VALUES = 3
+_LONGEST_TITLE = 300
+
+
+def linked(graph: KnowledgeGraph, linker: Linker, name: str, number: int, question: str) -> tuple[Linked, ...]:
+    """See :class:`GraphTools`."""
+    if number < 1:
+        return ()
+    found = linker.link(name, question=question, limit=number)
+    return tuple(
+        Linked(
+            graph.entity_value(item.entity.iri, item.score),
+            item.entity.description or ", ".join(graph.types(item.entity.iri)),
+        )
+        for item in found
+        if item.score >= LINKED
+    )
+
+
+def entity_of(graph: KnowledgeGraph, title: str, qid: str) -> Value | None:
+    """See :class:`GraphTools`. Likeness is not enough: "Hamlet" is no page about the film."""
+    if _QID.fullmatch(qid) and graph.row(ENTITY + qid) is not None:
+        return graph.entity_value(ENTITY + qid, 1.0)
+    title = title[:_LONGEST_TITLE].encode("utf-8", "replace").decode("utf-8")
+    named = graph.names.by_key(name_key(title))
+    if named:
+        best = max(named, key=lambda row: (row.text == title, row.entity.label == title))  # else the best known
+        return graph.entity_value(best.entity.iri, 1.0)
+    # Where entities are told apart by descriptions, a page is by what stands in brackets: "Hamlet (1948 film)".
+    name, qualifier = split_qualifier(title)
+    said = set(words(qualifier))
+    for row in graph.names.by_key(name_key(name)) if said else ():
+        known = words("; ".join([row.entity.description, *graph.types(row.entity.iri)]))
+        if said <= set(known):
+            return graph.entity_value(row.entity.iri, 1.0)
+    return None
+
+
+def properties_of(
+    graph: KnowledgeGraph, matcher: PropertyMatcher, iri: str, question: str
+) -> tuple[PropertyOffer, ...]:
+    """See :class:`GraphTools`."""
+    offers: dict[PropertyPath, PropertyOffer] = {}
+    for inverse in (False, True):
+        read = graph.statements(tail=iri, limit=_READ) if inverse else graph.statements(iri, limit=_READ)
+        by_property: dict[str, list[Statement]] = defaultdict(list)
+        for statement in read:
+            by_property[statement.property].append(statement)
+        for prop, statements in by_property.items():
+            values = tuple(_other_end(graph, statement, inverse=inverse) for statement in statements[:_VALUES])
+            offers[prop, inverse] = PropertyOffer(prop, graph.property_label(prop), inverse, len(statements), values)
+        if len(read) < _READ:
+            continue
+        for prop in graph.properties:
+            if (prop, inverse) not in offers and graph.has(iri, prop, inverse=inverse):
+                offers[prop, inverse] = PropertyOffer(prop, graph.property_label(prop), inverse, 1)
+    asked = {(m.property, m.inverse): m.score for m in matcher.match_question(question, offers)} if question else {}
+
+    def order(path: PropertyPath) -> tuple[float, bool, int, str]:
+        row = graph.properties.get(path[0])
+        return -asked.get(path, 0.0), path[1], -(row.uses if row else 0), path[0]
+
+    return tuple(offers[path] for path in sorted(offers, key=order))
+
+
+def rows_of(graph: KnowledgeGraph, sparql: str, found: QueryResult) -> QueryRows:
+    """What the query gave, with labels and values."""
+    columns = found.variables
+    texts = list(dict.fromkeys(text for row in found.rows for text in row.values()))
+    properties = {text: graph.property_label(text) for text in texts if text in graph.properties}
+    known = graph.names.labels(texts)
+    labels = properties | {text: label or graph.label(text) for text, label in known.items()}
+    first = [row[columns[0]] for row in found.rows if columns[0] in row] if columns else []
+    written = _as_written(graph, sparql, columns[0], set(first).difference(labels)) if columns else {}
+    return QueryRows(
+        sparql,
+        columns,
+        found.rows,
+        found.boolean,
+        found.cut,
+        tuple(_values(dict.fromkeys(first), labels, properties, written)),
+        labels | {text: value.text for text, value in written.items()},
+    )
+
+
+def _as_written(graph: KnowledgeGraph, sparql: str, column: str, texts: Container[str]) -> dict[str, Value]:
+    """Literals of a column as the source writes them ("6779 km"), where it is a property of one entity."""
+    found: dict[str, Value] = {}
+    for match in _STATED.finditer(sparql):
+        if match["column"] != column:
+            continue
+        with contextlib.suppress(SourceError):  # the query ran; how its values are written is not worth an error
+            for statement in graph.statements(match["head"], match["property"], limit=_READ):
+                value, text = graph.value(statement), term_text(statement.object)
+                if value.iri is None and text in texts:
+                    found.setdefault(text, value)
+    return found
+
+
+def _values(
+    texts: Iterable[str], labels: Mapping[str, str], properties: Container[str], written: Mapping[str, Value]
+) -> Iterator[Value]:
+    for text in texts:
+        # The process gives texts: what the graph has a label for is an entity or a property.
+        if text not in labels:
+            yield written.get(text) or Value(text)
+        else:
+            kind = ValueKind.RELATION if text in properties else ValueKind.ENTITY
+            yield Value(labels[text], kind, text)
+
+
+def _other_end(graph: KnowledgeGraph, statement: Statement, *, inverse: bool) -> Value:
+    return graph.entity_value(statement.subject) if inverse else graph.value(statement)
+
+
+# The facts of a graph, found as text by BM25; each is evidence that cites its statement by a query and its row.
+
+
+class FactSearch:
+    """Searches the facts of a graph; thread-safe. The table is opened with the first search."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._table: FactTable | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def missing(self) -> str:
+        """Why the graph's facts cannot be searched as text, with what to do; empty if they can."""
+        return no_facts(self._graph.directory, self._graph.manifest)
+
+    def search(self, query: str, number: int) -> tuple[Evidence, ...]:
+        """The facts that suit the words of the query best, best first.
+
+        Raises:
+            KnowledgeIndexError: the table is missing, damaged, or of another version.
+            SourceError: the graph cannot be read.
+        """
+        found = (self._evidence(row, query) for row in self._opened().search(query, number))
+        return tuple(item for item in found if item is not None)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._table is not None:
+                self._table.close()
+
+    def _opened(self) -> FactTable:
+        with self._lock:
+            if self._table is None:
+                self._table = FactTable(self._graph.directory, self._graph.names)
+            return self._table
+
+    def _evidence(self, row: FactRow, query: str) -> Evidence | None:
+        """The fact with the query that gives it and its rows; None if the graph does not hold it."""
+        statement = _statement(row)
+        if statement is None:
+            return None
+        plain, qualified = _queries(statement)
+        answer = self._graph.select(qualified if row.qualifiers and qualified else plain)
+        if not answer.rows:
+            return None
+        text = self._graph.sentence(statement)
+        if row.qualifiers:
+            text = f"{text.removesuffix('.')} ({row.qualifiers})."
+        return answer.evidence(self._graph.label(row.subject), text, row.score, query)
+
+
+def _statement(row: FactRow) -> Statement | None:
+    """The fact's terms; None if what the table says is no statement."""
+    from pyoxigraph import RdfFormat, parse
+
+    try:
+        line = f"{bound(row.subject)} {bound(row.property)} {row.object} ."
+        quads = list(parse(line, format=RdfFormat.N_TRIPLES, lenient=True))
+    except (SourceError, ValueError, SyntaxError):
+        return None
+    return Statement(row.subject, row.property, quads[0].object) if len(quads) == 1 else None
+
+
+def _queries(statement: Statement) -> tuple[str, str]:
+    """Queries for the plain fact, and for its qualifiers; empty for what has none."""
+    subject, prop, term = bound(statement.subject), bound(statement.property), str(statement.object)
+    plain = (
+        "SELECT ?subject ?property ?object WHERE {\n"
+        f"  VALUES (?subject ?property ?object) {{ ({subject} {prop} {term}) }}\n"
+        "  ?subject ?property ?object .\n}"
+    )
+    if not statement.property.startswith(PROPERTY):
+        return plain, ""
+    pid = statement.property[len(PROPERTY) :]
+    of_statement, value = bound(PROP + pid), bound(PROP_STATEMENT + pid)
+    return plain, (
+        f"SELECT ?subject ?object ?qualifier ?value WHERE {{ GRAPH <{QUALIFIER_GRAPH}> {{\n"
+        f"  VALUES (?subject ?object) {{ ({subject} {term}) }}\n"
+        f"  ?subject {of_statement} ?statement . ?statement {value} ?object . ?statement ?qualifier ?value .\n"
+        f"  FILTER(?qualifier != {value})\n}} }}"
+    )
+
+
+# The queries of one question over a graph, run in one process.
+
+
+class GraphQuerySession:
+    """See :class:`atomr_local.sources.protocol.QuerySession`."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._runner = QueryRunner(graph.directory)
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        with source_errors():
+            found = self._runner.run(sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
+            return rows_of(self._graph, sparql, found)
+
+    def close(self) -> None:
+        self._runner.close()
+
 
 _FACTS = 8
 _LONGEST_MENTION = 9

@@ -6,24 +6,277 @@ model writes are found for it and ranked together by that question; the best are
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field as PydanticField
 
-from atomr_local.language.answer_key import answer_key
-from atomr_local.reasoning.reading.citation_verification import holds, mentioned_share
-from atomr_local.reasoning.results import Action, Result
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.language.names import answer_key
+from atomr_local.reasoning.asking.forms import Field, Form, Line, WordsOf, worked_examples
+from atomr_local.reasoning.asking.writer import WrittenForm, notes_of
+from atomr_local.reasoning.ranking import fuse_ranks
+from atomr_local.reasoning.reading.checks import holds, mentioned_share
+from atomr_local.reasoning.reading.reader import UNKNOWN
+from atomr_local.reasoning.results import Action, Result, add_evidence
+from atomr_local.reasoning.source_access import ranked_by_words
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sources.protocol import Evidence, Value, ValueKind
-from atomr_local.strategies.detllm.search import Retrieval, Search, pooled
-from atomr_local.strategies.detllm.writing import Asked, HopWriting
+from atomr_local.sources.protocol import Evidence, Request, SearchMode, SourceName, Value, ValueKind
+from atomr_local.strategies.dsp.strategy import Writing
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
-from atomr_local.strategies.shared.closing import CALLS_USED, at_root, final_values, read_whole, result_of
-from atomr_local.strategies.shared.searching import told
+from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.shared.closing import CALLS_USED, Listed, at_root, final_values, read_whole, result_of
+from atomr_local.strategies.shared.tools import SearchedOnce, searched, told
 from atomr_local.tree.nodes import ROOT_ID, Tree
+
+# The two ways in which `detllm` searches with words: passages, and facts as text, together or apart.
+
+Retrieval = Literal["apart-dense", "apart-words", "together-dense", "together-words"]
+# Where passages and facts share a list, it is made of so many times as many of each.
+_WIDER = 4
+NO_FACTS = "facts are not searched: the graph index has no facts as text (`atomr graph linearise` makes them)"
+
+
+class Search:
+    """Searches for one question, each query once.
+
+    Attributes:
+        answers: of earlier hops, of those that the user sees, which are short and fit: their words may go to the web.
+    """
+
+    def __init__(self, question: str, tools: QuestionContext, k: int, way: Retrieval, *, facts: bool) -> None:
+        self.answers: list[str] = []
+        self._question = question
+        self._tools = tools
+        self._k = k
+        self._way = way
+        self._facts = facts
+        self._found: SearchedOnce[list[Evidence]] = SearchedOnce(tools)
+
+    @property
+    def note(self) -> str:
+        """Why facts are not searched though they should be; empty if they are."""
+        there = SourceName.GRAPH in self._tools.retriever.names
+        return NO_FACTS if self._facts and there and self._tools.facts is None else ""
+
+    def lists(self, parent: Step, query: str, label: str) -> list[list[Evidence]]:
+        """What is found, each list best first, in a step of its own; none for a query that was searched before."""
+        return self._found.found(parent, query, label, lambda below: self._searched(below, query))
+
+    def _searched(self, step: Step, query: str) -> list[list[Evidence]]:
+        together = self._way.startswith("together")
+        most = self._k * _WIDER if together else self._k
+        found = Result()
+        step.result = found
+        lists = [self._passages(step, query, most), self._statements(step, query, most)]
+        if together:
+            pool = [item for one in lists for item in one]
+            lists = [self._one_list(query, pool)]
+            found.evidence = lists[0]
+        found.observation = told([item for one in lists for item in one])
+        return [one for one in lists if one]
+
+    def _passages(self, step: Step, query: str, most: int) -> list[Evidence]:
+        """From every source but the graph."""
+        sources = [name for name in self._tools.retriever.permitted(step.id) if name != SourceName.GRAPH]
+        if not sources:
+            return []
+        mode: SearchMode = "words" if self._way.endswith("words") else "dense"
+        request = Request(self._question, query, top_k=most, mode=mode)
+        gathered = searched(self._tools, step.id, request, self._question, answers=self.answers, sources=sources)
+        step.result.dropped += [*gathered.dropped, *gathered.problems]
+        found = self._tools.ranking.together(query, gathered.evidence, self._tools.cancellation)
+        add_evidence(step.result.evidence, found)
+        return found
+
+    def _statements(self, step: Step, query: str, most: int) -> list[Evidence]:
+        """From the graph's facts as text."""
+        if not self._facts or self._tools.facts is None:
+            return []
+        try:
+            found = self._tools.facts.search(step.id, query, most)
+        except Cancelled:
+            raise
+        except AtomrError as error:  # the passages stand without them
+            step.result.dropped.append(f"{self._tools.facts.source}: {error.message}. {error.hint or ''}".strip())
+            return []
+        add_evidence(step.result.evidence, found)
+        return found
+
+    def _one_list(self, query: str, pool: list[Evidence]) -> list[Evidence]:
+        if self._way == "together-words":
+            return ranked_by_words(query, pool, self._k)
+        return self._tools.ranking.nearest(query, pool, self._k, self._tools.cancellation)
+
+
+def pooled(lists: list[list[Evidence]], before: list[Evidence]) -> list[Evidence]:
+    """Everything once: what stands high in several lists first, and last what was found before."""
+    pool = fuse_ranks(lists, sum(map(len, lists)))
+    add_evidence(pool, before)
+    return pool
+
+
+# What `detllm` has the model write: for each hop what the evidence tells and what is asked next; at last the answer.
+# A model that was trained on the closed tasks alone writes with those, as in `dsp`.
+
+PROMPTS = "atomr_local.strategies.detllm"
+_REASONS, _FOUND, _QUESTION, _NAME, _ANSWER = "Reasons", "Found", "Question", "Name", "Answer"
+_REASON_TOKENS, _QUESTION_TOKENS = 60, 30
+_ALWAYS = ("yes", "no", UNKNOWN)
+_NOTHING, _OPEN = "(nothing)", "(open)"
+_LONGEST_FOUND = 12  # words; more are no answer of one hop
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked in a hop.
+
+    Attributes:
+        question: of one hop; the whole question where the model writes none.
+        queries: to search with.
+        found: the answer of the hop before; empty if it has none.
+        name: what the question asks about; empty if the model does not tell.
+    """
+
+    question: str
+    queries: tuple[str, ...]
+    found: str = ""
+    name: str = ""
+    reasons: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Final:
+    """The answer, with the probability of its words; None if unknown."""
+
+    answer: str
+    reasons: str = ""
+    probability: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+class HopWriting:
+    """Writes for one question.
+
+    Attributes:
+        steps: the questions of the hops so far with their answers.
+    """
+
+    def __init__(self, question: str, tools: QuestionContext, draws: int, temperature: float) -> None:
+        self.steps: list[tuple[str, str]] = []
+        self._question = question
+        self._tools = tools
+        self._draws = draws
+        self._temperature = temperature
+        self._closed = Writing(question, tools, draws, temperature)
+
+    @property
+    def lean(self) -> bool:
+        """Whether the model writes with the closed tasks alone."""
+        return self._tools.asking.lean
+
+    @property
+    def listed(self) -> Listed:
+        """The lists among the answers that are found."""
+        return self._closed.listed
+
+    def hop(self, node_id: int, evidence: Sequence[Evidence]) -> Asked:
+        """What is asked next, after the evidence of the hop before, if there was one.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        return self._by_closed_tasks(node_id, evidence) if self.lean else self._by_form(node_id, evidence)
+
+    def _by_closed_tasks(self, node_id: int, evidence: Sequence[Evidence]) -> Asked:
+        hop = self._closed.hop(node_id, evidence)
+        found = hop.summaries[0].text if hop.summaries else ""
+        own = hop.queries[0] if hop.queries and self._tools.reader.knows_next else self._question
+        return Asked(own, tuple(hop.queries), found, notes=tuple(hop.notes))
+
+    def _by_form(self, node_id: int, evidence: Sequence[Evidence]) -> Asked:
+        first = not self.steps or not evidence
+        texts = [text for item in evidence for text in (item.title, item.text)]
+        fields: list[Field] = [Line(_REASONS, _REASON_TOKENS)]
+        if not first:
+            fields.append(WordsOf(_FOUND, (*texts, *_ALWAYS)))
+        fields += [Line(_QUESTION, _QUESTION_TOKENS), WordsOf(_NAME, (self._question, *self._known, *texts))]
+        written = self._write(node_id, "query", "first" if first else "next", fields, evidence, self._draws)
+        read = [one for one in written if one[_QUESTION]]
+        best = max(read, key=_sureness, default=written[0])
+        found = best[_FOUND] if not first else ""
+        if found.casefold() == UNKNOWN.casefold() or len(found.split()) > _LONGEST_FOUND:
+            found = ""
+        queries = tuple(dict.fromkeys([one[_QUESTION] for one in ([best] if read else []) + read]))
+        question = best[_QUESTION] or self._question
+        self._asked(question, found, first=first)
+        return Asked(question, queries, found, best[_NAME], best[_REASONS], tuple(notes_of(written)))
+
+    def _asked(self, question: str, found: str, *, first: bool) -> None:
+        if not first:
+            before, _ = self.steps[-1]
+            self.steps[-1] = (before, found or UNKNOWN)
+        self.steps.append((question, _OPEN))
+
+    def answer(self, evidence: Sequence[Evidence]) -> Final:
+        """The answer to the whole question from the evidence and the hops, by a form.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        texts = (text for item in evidence for text in (item.title, item.text))
+        fields: list[Field] = [
+            Line(_REASONS, _REASON_TOKENS),
+            WordsOf(_ANSWER, (*texts, *self._known, self._question, *_ALWAYS)),
+        ]
+        [written] = self._write(ROOT_ID, "answer", "answer", fields, evidence, 1)
+        logprob = written.logprob(_ANSWER)
+        probability = math.exp(logprob) if logprob is not None else None
+        return Final(written[_ANSWER], written[_REASONS], probability, tuple(notes_of([written])))
+
+    def _write(
+        self,
+        node_id: int,
+        purpose: str,
+        template: str,
+        fields: Sequence[Field],
+        evidence: Sequence[Evidence],
+        draws: int,
+    ) -> list[WrittenForm]:
+        form = Form(PROMPTS, template, tuple(fields), worked_examples(PROMPTS, f"{template}_examples"))
+        return self._tools.writer.write(
+            node_id,
+            purpose,
+            form,
+            evidence=evidence,
+            draws=draws,
+            temperature=self._temperature if purpose == "query" else 0.0,
+            question=self._question,
+            steps=self._told(),
+        )
+
+    @property
+    def _known(self) -> list[str]:
+        """Answers of hops."""
+        return [answer for _, answer in self.steps if answer not in (_OPEN, UNKNOWN)]
+
+    def _told(self) -> str:
+        """The hops so far, on one line."""
+        told = (f"{question} {answer}" for question, answer in self.steps)
+        return " ".join(told) or _NOTHING
+
+
+def _sureness(written: WrittenForm) -> float:
+    score = written.logprob(_QUESTION)
+    return -math.inf if score is None else score
+
 
 _MOST_CITED = 2
 _MOST_VALUES = 3  # of a query's rows that stand in where the evidence tells no answer of a hop
@@ -36,17 +289,19 @@ NO_GRAPH = "no query is written: there is no graph at hand"
 class DetLLMOptions(StrategyOptions):
     """How far it goes, and the arms of the published ablation: `retrieval` with and without `sparql`."""
 
-    hops: int = Field(2, ge=1, le=4, description="Rounds of searching; published: 2.")
-    queries: int = Field(3, ge=1, le=20, description="Questions sampled per hop, each searched beside the whole one.")
-    k: int = Field(5, ge=1, le=20, description="Pieces of evidence that a hop keeps; published: 5.")
-    temperature: float = Field(0.7, ge=0, le=2, description="Of the sampled questions; published: 0.7.")
-    retrieval: Retrieval = Field(
+    hops: int = PydanticField(2, ge=1, le=4, description="Rounds of searching; published: 2.")
+    queries: int = PydanticField(
+        3, ge=1, le=20, description="Questions sampled per hop, each searched beside the whole one."
+    )
+    k: int = PydanticField(5, ge=1, le=20, description="Pieces of evidence that a hop keeps; published: 5.")
+    temperature: float = PydanticField(0.7, ge=0, le=2, description="Of the sampled questions; published: 0.7.")
+    retrieval: Retrieval = PydanticField(
         "apart-dense",
         description="Passages and facts apart, passages by vectors (published: the best arm) or by words; or together "
         "in one list, by vectors or by words. Facts apart are always found by words.",
     )
-    facts: bool = Field(True, description="Search the facts of the graph as text.")
-    sparql: bool = Field(True, description="Let the model write a query to the graph in every hop.")
+    facts: bool = PydanticField(True, description="Search the facts of the graph as text.")
+    sparql: bool = PydanticField(True, description="Let the model write a query to the graph in every hop.")
 
     def searches_facts(self) -> bool:
         return self.facts
@@ -65,7 +320,7 @@ class DetLLM:
     revises = False
     takes_plans = False
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         options = DetLLMOptions.of(tools.options)
         tools.steps.begin(question)
         program = _Program(question, tools, options)
@@ -76,7 +331,7 @@ class DetLLM:
 class _Program:
     """The hops of one question."""
 
-    def __init__(self, question: str, tools: Toolbox, options: DetLLMOptions) -> None:
+    def __init__(self, question: str, tools: QuestionContext, options: DetLLMOptions) -> None:
         self.evidence: list[Evidence] = []  # of the last hop, best first
         self.notes: list[str] = []
         self._question = question
@@ -182,6 +437,7 @@ class _Program:
         if not self._tools.asking.calls_left:
             self.notes.append(CALLS_USED)
             return None
+        found = Result()
         with self._tools.steps.open(asked.question, step.id, "graph query") as below:
             values = [*self._named(asked), *self._known]
             answer = self._tools.sparql.answer(below.id, asked.question, values=values)

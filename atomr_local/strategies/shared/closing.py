@@ -1,23 +1,41 @@
-"""The answer to the whole question as every strategy hands it over: weighed in the same way."""
+"""Answers with a score: the mean log-probability of the reasons that the model gives for them (ProbTree, section 3.2).
+
+Reasons are asked for by a form. An adapter that has learnt the closed tasks gives none: there the answer itself is
+scored. Where the model tells no log-probabilities, the score is the logarithm of the share of samples that agree.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
 
-from atomr_local.language.answer_key import answer_key
-from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
-from atomr_local.reasoning.confidence import signals as names
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.language.names import answer_key, names_in
+from atomr_local.language.question_kind import expected_type
+from atomr_local.reasoning import confidence as names
+from atomr_local.reasoning.answer_selection import step_signals, tree_signals, whole_signals
+from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
+from atomr_local.reasoning.asking.writer import WrittenForm
+from atomr_local.reasoning.candidates import Candidate, mean, vote
+from atomr_local.reasoning.confidence import MEMORY, READING
+from atomr_local.reasoning.operations.compute import computed_question, evidence_of
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
-from atomr_local.reasoning.reading.answer_formats import VERDICTS
-from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.reading.answer_formats import VERDICTS, Reading
+from atomr_local.reasoning.reading.checks import holds
+from atomr_local.reasoning.results import Result, distinct, product_confidence, text_values
 from atomr_local.reasoning.trace.schema import Method
-from atomr_local.reasoning.verdict.repetition import repeats
+from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.sources.protocol import Evidence, Value
-from atomr_local.strategies.protocol import Toolbox
-from atomr_local.tree.nodes import Tree
+from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.tree.nodes import ROOT_ID, Literal, Node, Operator, OperatorCall, References, Tree
+
+# The answer to the whole question as every strategy hands it over: weighed in the same way.
+
 
 # Noted where a strategy had to stop early.
 CALLS_USED = "the question's model calls are used: answered from what had been found"
@@ -27,7 +45,7 @@ _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|n
 _ABBREVIATION = re.compile(r"(?:\.\w+|\b[A-Z]\w?)$")  # "U.S", "Jr"
 
 
-def closed(tools: Toolbox, question: str, result: Result) -> Result:
+def closed(tools: QuestionContext, question: str, result: Result) -> Result:
     """The root's result with its confidence.
 
     An answer that the model read has the calibrated probability of such an answer. Any other keeps the confidence that
@@ -41,7 +59,7 @@ def closed(tools: Toolbox, question: str, result: Result) -> Result:
     return result
 
 
-def at_root(tools: Toolbox, question: str, conclude: Callable[[], Result], notes: Sequence[str] = ()) -> Result:
+def at_root(tools: QuestionContext, question: str, conclude: Callable[[], Result], notes: Sequence[str] = ()) -> Result:
     """The result of the root's own step, :func:`closed`. A few calls over the limit are left for it.
 
     Args:
@@ -56,7 +74,13 @@ def at_root(tools: Toolbox, question: str, conclude: Callable[[], Result], notes
 
 
 def closed_tree(
-    tools: Toolbox, tree: Tree, question: str, result: Result, results: Mapping[int, Result], *, natural: bool = True
+    tools: QuestionContext,
+    tree: Tree,
+    question: str,
+    result: Result,
+    results: Mapping[int, Result],
+    *,
+    natural: bool = True,
 ) -> Result:
     """The root's result with its confidence where it rests on the steps of a tree.
 
@@ -70,7 +94,7 @@ def closed_tree(
     return result
 
 
-def weighed_step(tools: Toolbox, result: Result) -> Result:
+def weighed_step(tools: QuestionContext, result: Result) -> Result:
     """A step's result with its confidence: the calibrated probability of what was looked up or read."""
     if result.values and not _MEASURED.isdisjoint(result.signals):
         result.signals = step_signals(result)
@@ -78,7 +102,7 @@ def weighed_step(tools: Toolbox, result: Result) -> Result:
     return result
 
 
-def read_whole(tools: Toolbox, node_id: int, question: str, evidence: Sequence[Evidence]) -> Reading:
+def read_whole(tools: QuestionContext, node_id: int, question: str, evidence: Sequence[Evidence]) -> Reading:
     """An answer to the whole question from the evidence, best first; a guess if there is none and guesses are on.
 
     Raises:
@@ -124,3 +148,365 @@ def final_values(text: str) -> tuple[Value, ...]:
     if not _ABBREVIATION.search(bare) or bare.casefold() in VERDICTS:
         text = bare
     return () if _UNKNOWN.fullmatch(text.strip(" .")) else text_values([text])
+
+
+# The answer to the whole question from questions that were asked one after another, and from their answers.
+
+
+# Noted where the model's own knowledge stands in: for a step of which nothing was found, or of which what was found
+# does not tell; for all steps; or because no step was taken.
+OWN = "nothing was found: this is the model's own knowledge"
+UNTOLD = "what was found does not tell: this is the model's own knowledge"
+ALL_OWN = "no step was answered from evidence: this is the model's own knowledge"
+NO_LOOK_UP = "nothing was looked up: this is the model's own knowledge"
+
+# How much less likely the end of a chain is right than all of its steps are: the probabilities of the steps do not
+# count that a question may have been the wrong one. Fitted by likelihood on 88 answers of `self-ask` to development
+# questions.
+_SHARP = 3.0
+
+
+@dataclass(frozen=True)
+class Final:
+    """The answer that the model ended with, and the mean log-probability of its tokens; None if unknown."""
+
+    text: str
+    logprob: float | None
+
+
+def answer_from(
+    tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]], final: Final | None
+) -> Result:
+    """The final answer: the one that the model ended with, or else one that is asked for outright.
+
+    It cites what the steps cite.
+
+    Raises:
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    results = [result for _, result in steps]
+    answered = [result for result in results if result.values]
+    evidence, cited = evidence_of(results)
+    if final is not None and final.text:
+        result = _written(final, results)
+    elif answered:
+        result = _combined(tools, question, steps)
+    else:
+        result = result_of(tools.reader.from_memory(ROOT_ID, question), "closed_book", ())
+    result.evidence = evidence
+    if result.values and all(known.method == "closed_book" for known in answered):
+        result.method = "closed_book"
+        result.dropped.append(ALL_OWN if steps else NO_LOOK_UP)
+    elif result.values:
+        result.cited = cited
+    return result
+
+
+def following_from(question: str, steps: Sequence[tuple[str, Result]]) -> Result | None:
+    """The final answer where it follows from the steps without the model; else None.
+
+    What counts are the answers that no later question is about. The question may clearly ask for an operation over
+    them: which is earlier, whether they are the same. Or there is only the last one: the end of a chain.
+    """
+    tree, ends = as_tree(question, steps)
+    results = {number: result for number, (_, result) in enumerate(steps, 1)}
+    computed = computed_question(tree, tree.root, ends, results)
+    if computed is not None and computed.values:
+        return computed
+    if ends != [len(steps)] or not results[len(steps)].values or expected_type(question).surely("yes/no"):
+        return None
+    evidence, cited = evidence_of(results.values())
+    last = results[len(steps)]
+    # What no step has found, but the model remembered, is told as its memory.
+    method = "child" if cited or last.method != "closed_book" else last.method
+    return Result(
+        last.values, method, product_confidence(*(one.confidence for one in results.values())), evidence, cited
+    )
+
+
+def from_answered(tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]]) -> Result:
+    """The answer that follows from the answered steps, or that the model makes of them.
+
+    Its confidence is a power of the probability that every step is right, see `_SHARP`. Without an answer if a step has
+    none, or if one before the last has several, of which no question can be about one; and without steps.
+
+    Raises:
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    results = {number: result for number, (_, result) in enumerate(steps, 1)}
+    evidence, cited = evidence_of(results.values())
+    several = any(len(result.values) > 1 for _, result in steps[:-1])
+    if not steps or several or not all(result.values for result in results.values()):
+        return Result(evidence=evidence)
+    following = following_from(question, steps)
+    if following is not None:
+        result = following
+    else:
+        result = _combined(tools, question, steps)
+        result.evidence, result.cited = evidence, cited if result.values else []
+    if result.values:
+        sure = math.prod(tools.calibration.step.probability(_as_asked(known)) for known in results.values())
+        result.confidence = sure**_SHARP * (
+            1.0 if following is not None or result.confidence is None else result.confidence
+        )
+        tree, _ = as_tree(question, steps)
+        result.signals = tree_signals(tree, question, result, results)
+    return result
+
+
+def _combined(tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]]) -> Result:
+    """What the model makes of the answers of the steps."""
+    pairs = [(asked, result.told) for asked, result in steps]
+    return result_of(tools.reader.from_steps(ROOT_ID, question, pairs), "child", ())
+
+
+def _as_asked(result: Result) -> dict[str, float]:
+    """The signals of a step that is a question of its own: read from what is found for it, it falls back on nothing."""
+    return {name: value for name, value in step_signals(result).items() if name != names.FALLBACK}
+
+
+def as_tree(question: str, steps: Sequence[tuple[str, Result]]) -> tuple[Tree, list[int]]:
+    """The steps as look-ups of a tree, and which of them no later one is about."""
+    nodes: list[Node] = []
+    used: set[int] = set()
+    for number, (asked, _) in enumerate(steps, 1):
+        about = [i for i, (_, known) in enumerate(steps[: number - 1], 1) if any(text in asked for text in known.texts)]
+        used.update(about)
+        named = names_in([asked])
+        head = References((about[-1],)) if about else Literal(max(named, key=len) if named else asked)
+        nodes.append(Node(number, asked, OperatorCall(Operator.RELATE, (head, Literal(asked)))))
+    return Tree(Node(ROOT_ID, question, children=tuple(nodes))), [node.id for node in nodes if node.id not in used]
+
+
+def _written(final: Final, results: Sequence[Result]) -> Result:
+    """What the model ended with: no surer than the least sure answer before it."""
+    values = final_values(final.text)
+    if not values:
+        return Result()
+    own = None if final.logprob is None else math.exp(final.logprob)
+    known = [sure for sure in (own, *(result.confidence for result in results)) if sure is not None]
+    return Result(values, "child", min(known, default=None) if own is not None else None)
+
+
+TEXT, CHILDREN, MODEL, GRAPH, COMPUTED = "text", "children", "model", "graph", "computed"
+UNKNOWN_SCORE = -math.inf
+_PACKAGE = "atomr_local.strategies.shared"
+_REASONS, _ANSWER = "Reasons", "Answer"
+_ANSWER_TOKENS = 20
+_SAMPLES = 3
+_TEMPERATURE = 0.7  # of the samples after the first, which is greedy
+REPEATED = "the model knows no answer: it only repeated the question"
+AGREEMENT = f"scores are the agreement of {_SAMPLES} samples: the model tells no log-probabilities"
+_NUMBER = re.compile(r"\[(\d{1,3})\]")
+
+
+@cache
+def _form(name: str) -> Form:
+    fields = (Line(_REASONS), Line(_ANSWER, _ANSWER_TOKENS))
+    return Form(_PACKAGE, name, fields, worked_examples(_PACKAGE, f"{name}_examples"))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An answer as one way of answering gives it.
+
+    Attributes:
+        reasons: the model's, "" where it gives none.
+        problem: why its output could not be read, or None.
+        reading: what was read where a closed task was asked; the model can be asked about it.
+        computation: the symbolic step that gave the answer, as text; "" where none did.
+    """
+
+    candidate: Candidate
+    reasons: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+    reading: Reading | None = None
+    computation: str = ""
+
+    @property
+    def found(self) -> bool:
+        return bool(self.candidate.values)
+
+
+Way = tuple[str, Callable[[], Scored]]  # an origin, and what answers from there
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """Has the model answer in one way or another, each answer with its score. Thread-safe."""
+
+    tools: QuestionContext
+
+    def from_evidence(self, node_id: int, question: str, evidence: Sequence[Evidence], *, whole: bool) -> Scored:
+        """Open book; `whole`: from what was collected for several questions, not for this look-up alone."""
+        reader = self.tools.reader
+        read = reader.whole if whole else reader.from_evidence
+        return self._answer(
+            TEXT,
+            lambda: read(node_id, question, evidence),
+            lambda draws, temperature: self.tools.writer.write(
+                node_id,
+                "open book",
+                _form("evidence"),
+                evidence=evidence,
+                draws=draws,
+                temperature=temperature,
+                question=question,
+            ),
+        )
+
+    def from_memory(self, node_id: int, question: str) -> Scored:
+        """Closed book. An answer that only repeats the question is none."""
+        found = self._answer(
+            MODEL,
+            lambda: self.tools.reader.from_memory(node_id, question),
+            lambda draws, temperature: self.tools.writer.write(
+                node_id, "closed book", _form("memory"), draws=draws, temperature=temperature, question=question
+            ),
+        )
+        if not found.found or not all(repeats_question(question, value.text) for value in found.candidate.values):
+            return found
+        nothing = replace(found.candidate, values=(), score=UNKNOWN_SCORE, evidence=())
+        return replace(found, candidate=nothing, signals={}, notes=(*found.notes, REPEATED))
+
+    def from_children(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Scored:
+        """From sub-questions and their answers."""
+        lines = [f"{number}. {asked} {answer}" for number, (asked, answer) in enumerate(steps, 1)]
+        return self._answer(
+            CHILDREN,
+            lambda: self.tools.reader.from_steps(node_id, question, steps),
+            lambda draws, temperature: self.tools.writer.write(
+                node_id,
+                "combine",
+                _form("children"),
+                draws=draws,
+                temperature=temperature,
+                steps=lines,
+                question=question,
+            ),
+        )
+
+    def _answer(
+        self, origin: str, read: Callable[[], Reading], write: Callable[[int, float], list[WrittenForm]]
+    ) -> Scored:
+        if self.tools.asking.lean:
+            reading = read()
+            score = answer_score(reading)
+            if score is not None:
+                cited = tuple(item.id for item in reading.cited)
+                candidate = Candidate(values_read(reading), score, origin, cited)
+                signals = reading.signals | _memory(origin)
+                return Scored(candidate, "", signals, reading.dropped, reading.problem, reading)
+        [written] = write(1, 0.0)
+        found = _scored(origin, written)
+        if not found.found or found.candidate.score is not None:
+            return found
+        return _agreed([found, *(_scored(origin, one) for one in write(_SAMPLES - 1, _TEMPERATURE))])
+
+
+def answers_each_way(tools: QuestionContext, ways: Sequence[Way], result: Result) -> list[Scored]:
+    """An answer each way, side by side; one that fails leaves the others. Notes and problems go to `result`."""
+    left = tools.asking.calls_left
+    if len(ways) > left:
+        ways = ways[:left]
+        result.dropped.append(CALLS_USED)
+
+    def one(way: Way) -> Scored:
+        origin, answer = way
+        try:
+            return answer()
+        except Cancelled:
+            raise
+        except AtomrError as error:
+            return Scored(Candidate((), UNKNOWN_SCORE, origin), problem=error.message)
+
+    # Where calls are short, the first ways have them.
+    together = tools.settings.llm.parallel if left >= _SAMPLES * len(ways) else 1
+    scored = run_each(one, ways, together)
+    problems = [f"{one.candidate.origin}: {one.problem}" for one in scored if one.problem is not None]
+    result.dropped = list(dict.fromkeys(chain(result.dropped, *(one.notes for one in scored), problems)))
+    if problems:
+        result.error = {"title": "Answer not readable", "message": "; ".join(problems)}
+    return scored
+
+
+def children_score(combined: float | None, decomposed: float | None, children: Iterable[float | None]) -> float | None:
+    """The mean over the reasons, the decomposition and the scores of the children, as far as they are known."""
+    return mean((combined, decomposed, *children))
+
+
+def answer_score(reading: Reading) -> float | None:
+    """The mean log-probability of the answers' tokens; minus infinity for Unknown, None if it is not known."""
+    if not reading.answers:
+        return UNKNOWN_SCORE
+    shares = reading.each or ((reading.confidence,) if reading.confidence is not None else ())
+    return sum(math.log(share) if share > 0 else UNKNOWN_SCORE for share in shares) / len(shares) if shares else None
+
+
+def answer_p(reading: Reading) -> float | None:
+    """exp of :func:`answer_score`: 0 for Unknown, None if it is not known."""
+    score = answer_score(reading)
+    return math.exp(score) if score is not None else None
+
+
+def _scored(origin: str, written: WrittenForm) -> Scored:
+    values = distinct(list(chain.from_iterable(map(final_values, written[_ANSWER].split(";")))))
+    cited = _cited(written, [value.text for value in values])
+    candidate = Candidate(values, written.logprob(_REASONS) if values else UNKNOWN_SCORE, origin, cited)
+    sure = written.generation.mean_probability
+    signals = {READING: sure} if sure is not None and values else {}
+    return Scored(candidate, written[_REASONS], signals | _memory(origin), written.dropped, written.problem)
+
+
+def _memory(origin: str) -> dict[str, float]:
+    return {MEMORY: 1.0} if origin == MODEL else {}
+
+
+def _cited(written: WrittenForm, answers: Sequence[str]) -> tuple[str, ...]:
+    """The passages that the reasons name by number, and for an answer that none of them has the first that has it."""
+    if not answers:
+        return ()
+    numbers = [int(number) for number in _NUMBER.findall(written[_REASONS])]
+    cited = [written.shown[number - 1] for number in numbers if 1 <= number <= len(written.shown)]
+    for answer in answers:
+        if not any(holds(answer, item) for item in cited):
+            cited += [item for item in written.shown if holds(answer, item)][:1]
+    return tuple(dict.fromkeys(item.id for item in cited))
+
+
+def _agreed(samples: Sequence[Scored]) -> Scored:
+    """The answer of most samples, with the logarithm of their share; Unknown never wins."""
+    answers = [sample.candidate.answer for sample in samples]
+    won = vote(answers)
+    first = next(one for one, said in zip(samples, answers, strict=True) if answer_key(said) == answer_key(won.answer))
+    share = len(samples) * won.share / _SAMPLES
+    candidate = replace(first.candidate, score=math.log(share))
+    return replace(first, candidate=candidate, notes=(*first.notes, AGREEMENT))
+
+
+# Lists of answers that prompts and votes see as one text.
+
+
+class Listed:
+    """Tells a list of answers as one text, and takes the text apart again: a name may have a comma in it."""
+
+    def __init__(self) -> None:
+        self._lists: dict[str, tuple[str, ...]] = {}
+
+    def text(self, answers: Sequence[str]) -> str:
+        """The answers on one line."""
+        told = ", ".join(answers)
+        if len(answers) > 1:
+            self._lists[told] = tuple(answers)
+        return told
+
+    def values(self, text: str) -> tuple[Value, ...]:
+        """The answers that the text tells; it is one answer if it was not made by :meth:`text`."""
+        return text_values(self._lists.get(text, (text,)))
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._lists

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.capitalised import names_in
-from atomr_local.reasoning.reading.citation_verification import supported
-from atomr_local.reasoning.reading.reading import Reading
+from atomr_local.language.names import names_in
+from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.confidence import GUESS
+from atomr_local.reasoning.conversation import two_questions
+from atomr_local.reasoning.operators import GUESSED
+from atomr_local.reasoning.reading.answer_formats import Reading
+from atomr_local.reasoning.reading.checks import supported
 from atomr_local.reasoning.results import Result, citations_hold
+from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.verdict.reasons import mentioned
 from atomr_local.sources.protocol import Evidence, Request, SourceName
-from atomr_local.strategies.protocol import Toolbox
-from atomr_local.strategies.shared.asked_before import asked_before, same_question
-from atomr_local.strategies.shared.closing import CALLS_USED, result_of
-from atomr_local.strategies.shared.searching import searched
-from atomr_local.strategies.shared.step_answers import OWN, UNTOLD
-from atomr_local.tree.nodes import ROOT_ID
+from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.strategies.shared.closing import CALLS_USED, OWN, UNTOLD, closed, result_of
+from atomr_local.strategies.shared.loop import asked_before, same_question
+from atomr_local.strategies.shared.tools import searched
+from atomr_local.tree.calls import NO_QUESTION
+from atomr_local.tree.compact import to_compact
+from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _ELSEWHERE = "the cited passage tells something else"
 
@@ -39,7 +46,7 @@ class FollowUps:
     """
 
     question: str
-    tools: Toolbox
+    tools: QuestionContext
     most: int = 6
     k: int = 3
     where: Sequence[str] | None = None
@@ -143,3 +150,66 @@ def _told(follow_up: str, result: Result) -> bool:
     return citations_hold(result) is not False and (
         not names or any(mentioned(name, cited, any_word=True) for name in names)
     )
+
+
+# Reads the passages nearest to the question before any plan is made: one look-up needs no tree.
+
+
+def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bool]:
+    """A pointed reading of the passages nearest to the question, and whether it is sure enough to be the answer.
+
+    It is told as the step of a tree that has no other, whose result is told only if it is the answer. Only an answer
+    from people's own documents is sure enough: those ask for one passage, encyclopedias for several. None: the model
+    cannot point, there are no documents to read, or the user keeps a plan for this question.
+
+    Raises:
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    if not tools.reader.points or SourceName.TEXT not in tools.retriever.names:
+        return None, False
+    if tools.planner.examples.kept(question) is not None:
+        return None, False
+    started = time.perf_counter()
+    result = pointed_alone(question, tools)
+    if tools.settings.features.guess and not result.values:
+        tools.operators.guess_pointed(ROOT_ID, question, result)
+        result = closed(tools, question, result)
+        if (result.confidence or 0.0) >= tools.calibration.accept_pointed:
+            # More likely right than the model's own bound has it, which declines too often.
+            result.signals.pop(GUESS, None)
+            result.dropped = [note for note in result.dropped if note != GUESSED]
+    by_id = {item.id: item for item in result.evidence}
+    of_documents = all("file" in by_id[item].locator for item in result.cited if item in by_id)
+    halved = len(result.values) < 2 and two_questions(question) is not None
+    likely = bool(result.values) and (result.confidence or 0.0) >= tools.calibration.settled
+    sure = likely and of_documents and not halved
+    if sure:
+        tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
+    return result, sure
+
+
+def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:
+    """Whether what was read stands for the whole question, sure or not, since its plan could find no more.
+
+    A plan that looks one thing up at most reads the same passages. Where a graph is at hand it is asked all the same
+    for what a step looks up, unless the passages told it.
+    """
+    nodes = list(tree.nodes())
+    asks = tree.expects is None or tree.expects.type not in NO_QUESTION
+    looked_up = sum(node.call is not None for node in nodes)
+    if not asks or looked_up > 1 or any(node.operation for node in nodes):
+        return False
+    told = bool(result.values) and GUESS not in result.signals
+    return told or not looked_up or SourceName.GRAPH not in tools.retriever.names
+
+
+def pointed_alone(question: str, tools: QuestionContext) -> Result:
+    """The pointed reading with its confidence, as the root of a tree without steps; its end is not reported.
+
+    Raises what :func:`read_first` raises.
+    """
+    tree = fallback_tree(question)
+    tools.steps.begin_tree(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="rule", attempts=0))
+    tools.steps.begun(tools.steps.root(question))
+    return closed(tools, question, tools.operators.pointed(ROOT_ID, question))

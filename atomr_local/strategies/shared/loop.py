@@ -10,20 +10,17 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.answer_key import answer_key
-from atomr_local.language.capitalised import names_in
-from atomr_local.reasoning.asking.extractive_compression import cut_passage
-from atomr_local.reasoning.asking.fields import Branch, Field, Line
-from atomr_local.reasoning.asking.forms import Form
-from atomr_local.reasoning.asking.writer import Written
-from atomr_local.reasoning.question_names import named_in
-from atomr_local.reasoning.results import Action, Result, add_evidence
+from atomr_local.language.names import answer_key, name_key, names_in
+from atomr_local.reasoning.asking.asking import cut_passage
+from atomr_local.reasoning.asking.forms import Branch, Field, Form, Line
+from atomr_local.reasoning.asking.writer import WrittenForm
+from atomr_local.reasoning.reading.checks import named_in
+from atomr_local.reasoning.results import Action, Result, add_evidence, product_confidence
 from atomr_local.reasoning.steps import Step
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
-from atomr_local.strategies.protocol import Toolbox
-from atomr_local.strategies.shared.closing import CALLS_USED
-from atomr_local.strategies.shared.step_answers import Final
+from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.strategies.shared.closing import CALLS_USED, Final
 
 THOUGHT, ACTION, INPUT, OBSERVATION = "Thought", "Action", "Input", "Observation"
 _ACTION_ALONE = "Write the action and its input alone."
@@ -107,7 +104,7 @@ class Loop:
     def __init__(
         self,
         question: str,
-        tools: Toolbox,
+        tools: QuestionContext,
         at_hand: Sequence[Tool],
         form: Form,
         rounds: int,
@@ -190,7 +187,7 @@ class Loop:
         )
         return final
 
-    def _written(self, step: Step, turns: list[tuple[str, str]], notes: list[str]) -> tuple[Written, str]:
+    def _written(self, step: Step, turns: list[tuple[str, str]], notes: list[str]) -> tuple[WrittenForm, str]:
         """The filled form and the thought; without a readable action it is asked for once more, alone."""
         given = self._thinks(step.id) if self._thinks is not None else None
         names = (*self._asked, *list(self._names)[-_MOST_NAMES:])
@@ -259,3 +256,109 @@ class Loop:
     def _tokens(self, sizes: Sequence[int]) -> int:
         texts = (one.observation(self._question, most) for one, most in zip(self._rounds, sizes, strict=True))
         return self._toolbox.asking.count_tokens(Prompt((), (Message("user", "\n".join(texts)),)))
+
+
+# What a tool loop is to find out next, from a model that has learnt to ask on.
+
+ALL_FOUND = "everything that was to be found out is known"
+
+
+class AskingOn:
+    """Questions of one hop, one after another; each is answered from what the tools give.
+
+    Attributes:
+        pending: the question to be answered now; "" before the first one and once there are no more.
+        answer: to the whole question, once there are no more questions; "" if they do not tell.
+    """
+
+    def __init__(self, question: str, tools: QuestionContext) -> None:
+        self.pending = ""
+        self.answer = ""
+        self.finished = False
+        self._question = question
+        self._reader = tools.reader
+        self._steps: list[tuple[str, str]] = []
+        self._sure: list[float | None] = []
+
+    @property
+    def confidence(self) -> float | None:
+        """How surely everything that the answer rests on was read; None if that is not known."""
+        return product_confidence(*self._sure)
+
+    def thought(self, node_id: int) -> str:
+        """What the round is for: the pending question, the next one, or that there is none.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        if not self.pending and not self.finished:
+            written = self._reader.follow_ups(node_id, self._question, self._steps)
+            self.pending = written[0] if written else ""
+            self.finished = not written
+            if self.finished and self._steps:
+                reading = self._reader.from_steps(node_id, self._question, self._steps)
+                self.answer = ", ".join(reading.answers)
+                self._sure.append(reading.confidence)
+        return self.pending or ALL_FOUND
+
+    def read(self, node_id: int, evidence: Sequence[Evidence]) -> str:
+        """What the evidence says to the pending question; "" if nothing: then it stays pending.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        if not self.pending or not evidence:
+            return ""
+        reading = self._reader.from_evidence(node_id, self.pending, evidence)
+        found = ", ".join(reading.answers)
+        if found:
+            self._sure.append(reading.confidence)
+            self._steps.append((self.pending, found))
+            self.pending = ""
+        return found
+
+
+# Whether a question that a model writes repeats an earlier one.
+
+_ALIKE = 0.95  # cosine from which two questions are the same
+_MARKS = "?!.,;:'\"“”"
+
+
+def asked_before(question: str, earlier: Sequence[str], tools: QuestionContext) -> bool:
+    """Whether it equals an earlier one but for case, articles and punctuation, or the embedder finds them alike."""
+    return alike_before(question, earlier, tools) is not None
+
+
+def alike_before(question: str, earlier: Sequence[str], tools: QuestionContext, least: float = _ALIKE) -> int | None:
+    """The place of the earlier question that this one repeats; None if it repeats none.
+
+    The embedder decides only between questions with the same question word, names and numbers: where and when, Henry IV
+    and Henry V are near each other in every embedding.
+
+    Args:
+        least: cosine from which two questions are the same.
+    """
+    for place, asked in enumerate(earlier):
+        if same_question(question, asked):
+            return place
+    about = [place for place, asked in enumerate(earlier) if _about(asked) == _about(question)]
+    cosines = {place: tools.ranking.alike(question, [earlier[place]], tools.cancellation) for place in about}
+    near = [place for place, cosine in cosines.items() if cosine is not None and cosine >= least]
+    return max(near, key=lambda place: cosines[place] or 0.0, default=None)
+
+
+def same_question(one: str, other: str) -> bool:
+    """Whether they are equal but for case, articles and punctuation."""
+    return _key(one) == _key(other)
+
+
+def _key(question: str) -> str:
+    return answer_key(name_key(question))
+
+
+def _about(question: str) -> tuple[str, frozenset[str]]:
+    """The question word, and the names and numbers."""
+    first, *others = question.split() or [""]
+    return first.casefold(), frozenset(word.strip(_MARKS) for word in others if not word[:1].islower())

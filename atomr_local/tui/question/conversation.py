@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.tree.nodes import Tree
+from atomr_local.tui.question.state import QuestionState
+
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.revision import Revision
-    from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
-    from atomr_local.tree.nodes import Tree
-    from atomr_local.tui.question.state import QuestionState
+    from atomr_local.reasoning.trace.schema import PlanOrigin
+
 
 _MOST_COMPARED = 50
 
@@ -68,8 +71,8 @@ class ShownTurn:
     @property
     def status(self) -> str:
         """How it ended, in words: "well supported", "✎ your answer", "not found", "cancelled"."""
-        from atomr_local.reasoning.confidence.words import confidence_word, status_word
-        from atomr_local.reasoning.trace.words import OWN, warning_text
+        from atomr_local.reasoning.confidence import confidence_word, status_word
+        from atomr_local.reasoning.trace.schema import OWN, warning_text
 
         trace = self.trace
         if trace.status != "answered":
@@ -84,7 +87,7 @@ class ShownTurn:
     def shown(self) -> QuestionState:
         """The state to show; read out of the trace when that is wanted first."""
         if self.state is None:
-            from atomr_local.tui.question.replay import replay
+            from atomr_local.tui.question.correction import replay
 
             self.state = replay(self.trace)
         return self.state

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING
+
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.trace.events import (
@@ -65,7 +69,7 @@ class NodeView:
     @property
     def is_stage(self) -> bool:
         """Whether the step has ended as it should without an answer of its own."""
-        from atomr_local.reasoning.trace.step_details import is_stage
+        from atomr_local.reasoning.trace.telling import is_stage
 
         return self.result is not None and is_stage(self.result, self.label, self.node.question)
 
@@ -97,6 +101,7 @@ class QuestionState:
     generation_seconds: float = 0.0
     seconds: float | None = None
     guess_key: str = "g"  # that shows it
+    web_key: str = "f2"  # that turns web search on
     guess_shown: bool = False  # the user asked for the guess of a question that was declined
     draft: str = ""  # what the model writes of the answer; unchecked
     planning: list[ModelCalled] = field(default_factory=list)
@@ -110,7 +115,6 @@ class QuestionState:
     @property
     def can_correct(self) -> bool:
         """Whether the question has ended with a plan whose steps can be edited and run again."""
-        from atomr_local.tui.question.strategies import revises
 
         planned = self.trace is not None and self.tree is not None and self.origin != "steps"
         return planned and revises(self.strategy)
@@ -282,7 +286,7 @@ class QuestionState:
 
     def _answers_as_the_root(self, view: NodeView) -> bool:
         """Whether the step, which is not the root, gives the answers that the root gives, as answers are compared."""
-        from atomr_local.language.answer_key import answer_key
+        from atomr_local.language.names import answer_key
 
         root = self.nodes.get(0)
         if root is None or root.result is None or view is root or view.result is None:
@@ -291,7 +295,7 @@ class QuestionState:
         return bool(keys[0]) and keys[0] == keys[1]
 
     def _is_given(self, event: NodeFinished) -> bool:
-        from atomr_local.reasoning.trace.words import taken_from_step
+        from atomr_local.reasoning.trace.schema import taken_from_step
 
         source = self.nodes.get(-1 if (step := taken_from_step(event.computation)) is None else step)
         return event.by_user or (bool(event.answers) and not event.cited and source is not None and source.by_user)
@@ -315,3 +319,53 @@ def _ended(view: NodeView) -> NodeState:
     if event.kept:
         return NodeState.CACHED
     return {"computed": NodeState.COMPUTED, "memory": NodeState.MEMORY}.get(event.outcome or "", NodeState.DONE)
+
+
+# What the screen must know of the strategies: which there are, and whose answers can be corrected.
+
+
+# Whose steps can be kept as a worked process.
+LEAVE_A_PROCESS = frozenset({"humaniq", "react"})
+_LONGEST_NAME = 40  # characters; a trace from elsewhere may hold any
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A strategy that a question can be asked with."""
+
+    name: str
+    summary: str
+
+
+def offered() -> list[Offered]:
+    """Every strategy that can be used. It may load other packages: call it from a worker."""
+    from atomr_local.strategies.registry import all_strategies
+
+    return [Offered(item.name, item.summary) for item in all_strategies().values()]
+
+
+@cache
+def _revises(name: str) -> bool | None:
+    from atomr_local.strategies.registry import find_strategy
+
+    try:
+        return find_strategy(name).revises
+    except AtomrError:
+        return None
+
+
+def revises(name: str) -> bool:
+    """Whether this strategy keeps what a correction does not touch; False for one that is not here."""
+    return bool(_revises(name[: 2 * _LONGEST_NAME]))
+
+
+def why_no_plan(name: str, *, grown: bool) -> str:
+    """Why the steps of this strategy cannot be edited or run again.
+
+    Args:
+        grown: its steps follow one from the other.
+    """
+    said = sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+    if _revises(name[: 2 * _LONGEST_NAME]) is None:
+        return f"The strategy {said} is not installed here: its steps cannot run again."
+    return f"{said} answers {'step by step' if grown else 'in one step'} and has no plan to edit."

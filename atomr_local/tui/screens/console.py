@@ -15,14 +15,13 @@ from atomr_local.errors import AtomrError
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import formatted, rows_text
-from atomr_local.tui.screens.error import error_text
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
-from atomr_local.tui.widgets.clean_text import CleanArea
-from atomr_local.tui.widgets.rows_table import RowsTable
+from atomr_local.tui.screens.dialogs import error_text
+from atomr_local.tui.widgets.question_box import CleanArea, RowsTable
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
-    from atomr_local.graph_console import GraphRows
+    from atomr_local.session import GraphRows
 
 _FIRST = "SELECT ?label (COUNT(*) AS ?facts) WHERE { ?entity ?p ?o . ?entity rdfs:label ?label } GROUP BY ?label ORDER BY DESC(?facts) LIMIT 20"  # noqa: E501
 _PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"

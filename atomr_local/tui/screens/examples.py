@@ -17,9 +17,8 @@ from atomr_local import paths
 from atomr_local.errors import AtomrError
 from atomr_local.planning.examples import Example, drop_example, read_examples
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.screens.confirm import confirm
-from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
+from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 _ABOUT = "Plans that you kept. The same question, or one much like it, is answered with its plan again."
 _EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F10."

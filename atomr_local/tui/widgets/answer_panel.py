@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from textual.containers import VerticalScroll
 from textual.message import Message
 
-from atomr_local.reasoning.confidence.words import CONFIDENCE_WORDS, NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, warning_text
+from atomr_local.reasoning.confidence import CONFIDENCE_WORDS, NOT_FOUND, confidence_symbol, confidence_word
+from atomr_local.reasoning.trace.schema import MISFIT, YOUR_ANSWER, check_text, warning_text
+from atomr_local.reasoning.trace.telling import advice_texts
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import plain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from atomr_local.reasoning.trace.events import AnswerReady
     from atomr_local.reasoning.trace.schema import Guess
+    from atomr_local.reasoning.trace.telling import ShownPassage
 
 _SCHEME = "evidence:"
 _LONG = 120  # characters of an answer, after which a doubt below it might not be seen
@@ -103,9 +105,7 @@ def answer_of(state: QuestionState) -> str:
         if answer.status == "unknown" and answer.reason:
             blocks += _not_found(answer, state)
         else:
-            said = plain(answer.answer or answer.reason)
-            shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
-            blocks.append(f"{shown} {_links(state)}{_how_sure(state, answer)}".strip())
+            blocks += _answered(answer, state)
         doubts = list(_doubts(state))
         blocks = [*doubts, *blocks] if len(answer.answer) > _LONG else [*blocks, *doubts]
         if rests := _rests_on(state):
@@ -123,6 +123,38 @@ def answer_of(state: QuestionState) -> str:
     return "\n\n".join(blocks)
 
 
+def _answered(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
+    """The answer with the passage that it rests on; a quotation keeps its lines."""
+    passages = _quoted(state) if answer.status == "answered" else []
+    marks = f"{_links(state)}{_how_sure(state, answer)}"
+    if passages and answer.answer_kind == "quotation":
+        yield _block(f"**{plain(line)}**" for line in answer.answer.splitlines())
+        yield f"{plain(', '.join(passage.source for passage in passages))} {marks}".strip()
+        return
+    said = plain(answer.answer or answer.reason)
+    shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
+    yield f"{shown} {marks}".strip()
+    yield from map(_passage, passages)
+
+
+def _quoted(state: QuestionState) -> list[ShownPassage]:
+    from atomr_local.reasoning.trace.telling import quoted_passages
+
+    results = {number: view.result for number, view in state.nodes.items() if view.result is not None}
+    return quoted_passages(results, state.evidence)
+
+
+def _passage(passage: ShownPassage) -> str:
+    """The passage as a block, its telling sentences bold, with its source and a link to the whole of it."""
+    link = f"[\\[{passage.evidence}\\]]({_SCHEME}{passage.evidence})"
+    return f"{_block(passage.marked(plain, '**', '**'))}\n>\n> {plain(passage.source)} {link}"
+
+
+def _block(lines: Iterable[str]) -> str:
+    """Lines of Markdown as a block quotation that keeps them; empty ones are left out."""
+    return "  \n".join(f"> {line}" for line in lines if line.strip("* "))
+
+
 def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
     guess = answer.guess if state.guess_shown else None
     if guess is not None:  # the user asked for it: it is seen without scrolling
@@ -130,8 +162,14 @@ def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
     yield f"**? {NOT_FOUND.capitalize()}.** {plain(answer.reason)}"
     if answer.guess is not None and guess is None:
         yield f"*There is a guess: {state.guess_key} shows it.*"
-    if answer.advice:
-        yield "\n".join(f"- {plain(item)}" for item in answer.advice)
+    if answer.closest:
+        from atomr_local.reasoning.trace.telling import closest_heading, closest_passages
+
+        if near := closest_passages(answer.closest, state.evidence):
+            yield f"**{closest_heading(answer.closest, state.evidence)}**"
+            yield from map(_passage, near)
+    if told := advice_texts(answer.advised, answer.advice, "terminal", web_key=state.web_key.upper()):
+        yield "\n".join(f"- {plain(item)}" for item in told)
 
 
 def _guess(guess: Guess, state: QuestionState) -> str:
@@ -148,7 +186,7 @@ def _doubts(state: QuestionState) -> Iterable[str]:
     if result is not None and result.misfit:
         yield f"⚠ This is {MISFIT}."
     if result is not None and result.supported is False:
-        yield f"⚠ {check_text(False, result.cited).capitalize()}."
+        yield f"⚠ {check_text(result).capitalize()}."
 
 
 def _left_out(warnings: Iterable[str]) -> list[str]:

@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widgets import DataTable, Input, TextArea
+from textual.widgets.text_area import Edit, EditResult
 
-from atomr_local.tui.widgets.clean_text import CleanArea
+from atomr_local.sanitize import sanitize, sanitize_line
+
+# Fields that take in nothing which could drive the terminal, and take every key in its turn.
+
+
+async def run_in_turn(field: Input | TextArea, event: events.Key) -> None:
+    """Run the field's own binding of this key now.
+
+    The library looks bindings up once the key has bubbled up to the app. On a busy machine the letters typed after it
+    are in the field by then: Ctrl+U deleted what was typed after it, and Enter asked it.
+    """
+    if event.is_printable:
+        return
+    bindings = field._bindings.copy()
+    bindings.apply_keymap(field.app._keymap)
+    for binding in bindings.key_to_bindings.get(event.key, ()):
+        if await field.app.run_action(binding.action, field):
+            event.stop()
+            event.prevent_default()
+            return
+
+
+class CleanInput(Input):
+    """Sanitises what comes into it, however it comes: typed, pasted or set."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        await run_in_turn(self, event)
+
+    def validate_value(self, value: str) -> str:
+        return sanitize(value).replace("\t", " ").replace("\n", " ")
+
+
+class CleanArea(TextArea):
+    """Sanitises what comes into it, however it comes: loaded, typed, pasted or set."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        await run_in_turn(self, event)
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document(sanitize(text), language)
+
+    def edit(self, edit: Edit) -> EditResult:
+        clean = sanitize(edit.text)
+        return super().edit(edit if clean == edit.text else replace(edit, text=clean))
+
 
 LONGEST = 2000  # characters of a question out of a file from elsewhere that the box shows; what is typed is never cut
 
@@ -104,3 +152,31 @@ class QuestionBox(CleanArea):
             return
         self._place = max(0, min(place, len(self._asked)))
         self.value = self._asked[self._place] if self._place < len(self._asked) else ""
+
+
+# Tables that always draw rows at their current width, and a table of query rows.
+
+_WIDEST = 200  # characters of one value
+
+
+class MeasuredTable(DataTable[Text]):
+    """A table drawn again when its columns have been measured.
+
+    The library measures new rows when the table next idles, and keeps the lines it drew before at the old widths: rows
+    that a busy machine draws in between would stay cut at the widths of their headings.
+    """
+
+    def watch_virtual_size(self) -> None:
+        self.notify_style_update()
+
+
+class RowsTable(MeasuredTable):
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id, zebra_stripes=True, cursor_type="row")
+
+    def show(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show these rows instead of those shown."""
+        self.clear(columns=True)
+        for name in columns:
+            self.add_column(Text(sanitize_line(name)))
+        self.add_rows([Text(sanitize_line(value)[:_WIDEST]) for value in row] for row in rows)

@@ -21,8 +21,8 @@ from atomr_local.assistant import Assistant
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.names import OURS
 
-QUESTION = "Who painted it?"
-HOSTILE = "Ann painted it.\x1b]0;owned\x07"
+QUESTION = "Who painted Guernica?"
+HOSTILE = "Ann painted Guernica.\x1b]0;owned\x07"
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], FakeBackbone]]:
-    """The settings and the model of each assistant that the plugin opens; its source knows who painted it."""
+    """The settings and the model of each assistant that the plugin opens; its source knows who painted Guernica."""
     made: list[tuple[dict[str, Any], FakeBackbone]] = []
 
     def open_(**overrides: Any) -> Assistant:
@@ -61,7 +61,7 @@ def test_an_answer_comes_with_its_evidence_and_its_json(opened: list[Any]) -> No
     response = llm.get_model("atomr-rag").prompt(QUESTION, sources="text")
     text = response.text()
     assert "Ann" in text.splitlines()[0]
-    assert text.splitlines()[-1].startswith("[e1] text: Ann: Ann painted it.")
+    assert text.splitlines()[-1].startswith("[e1] text: Ann: Ann painted Guernica.")
     assert "\x1b" not in text
     found = response.json()
     assert (found["status"], found["values"]) == ("answered", ["Ann"])
@@ -98,7 +98,7 @@ def test_a_conversation_hands_earlier_turns_on(opened: list[Any], monkeypatch: p
     conversation = llm.get_model("atomr-rag").conversation()
     conversation.prompt(QUESTION, sources="text").text()
     assert taken == []
-    conversation.prompt("Who painted it again?", sources="text").text()
+    conversation.prompt("Who painted Guernica again?", sources="text").text()
     assert taken == [[QUESTION]]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
-from atomr_local.tree.errors import MAX_CHARACTERS, TreeError
-from atomr_local.tree.escaping import is_hidden
+from atomr_local.tree.errors import MAX_CHARACTERS, TreeError, is_hidden
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.paper import parse_paper, published, to_paper
 from atomr_local.tree.validation import validate

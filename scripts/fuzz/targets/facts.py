@@ -8,8 +8,7 @@ from contextlib import suppress
 import pyoxigraph
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_index.provenance import stated_lines
-from atomr_local.indexing.graph_index.statements.terms import FactStatements
+from atomr_local.indexing.graph_index.statements.terms import FactStatements, stated_lines
 from atomr_local.indexing.readers.detect import detect_graph_format
 from atomr_local.indexing.readers.facts.json_lines import Fact, read_facts
 from atomr_local.indexing.readers.lines import LineReader, Skipped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atomr_local.history import pending
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.history.trace_import import parse_trace
 from fuzz.properties import expect, repeated
 
 INSTRUMENTED = ("atomr_local.history",)

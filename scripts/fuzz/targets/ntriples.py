@@ -15,20 +15,19 @@ from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.ids import IdSet
 from atomr_local.indexing.graph_index.names.database import FILE
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
-from atomr_local.indexing.graph_index.statements.columns import Columns
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
-from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
+from atomr_local.indexing.graph_index.statements.triples import Columns, LineFilter, TripleStatements
 from atomr_local.indexing.graph_index.subset import Subset
-from atomr_local.indexing.readers.facts import ntriples
-from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
+from atomr_local.indexing.readers.facts import rdf as ntriples
+from atomr_local.indexing.readers.facts.rdf import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, expect
 
 INSTRUMENTED = (
-    "atomr_local.indexing.graph_index.statements.columns", "atomr_local.indexing.graph_index.statements.lines", "atomr_local.indexing.graph_index.statements.triples",
-    "atomr_local.indexing.graph_index.qualifiers", "atomr_local.indexing.graph_index.statements.terms", "atomr_local.indexing.readers",
+    "atomr_local.indexing.graph_index.statements.triples", "atomr_local.indexing.graph_index.statements.lines", "atomr_local.indexing.graph_index.statements.triples",
+    "atomr_local.indexing.graph_index.bulk_loading", "atomr_local.indexing.graph_index.statements.terms", "atomr_local.indexing.readers",
     "atomr_local.language.literals",
 )  # fmt: skip
 _WD, _XSD = "http://www.wikidata.org/", "http://www.w3.org/2001/XMLSchema#"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from atomr_local.tree.errors import TreeError
-from atomr_local.tree.escaping import is_hidden
+from atomr_local.tree.errors import TreeError, is_hidden
 from atomr_local.tree.paper import load_json, parse_paper, to_paper
 from fuzz.properties import as_text, expect, repeated
 from fuzz.targets.compact import use

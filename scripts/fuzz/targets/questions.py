@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import load_questions, read_predictions
-from atomr_local.indexing.readers.articles.json_lines import read_corpus
+from atomr_local.indexing.readers.articles import read_corpus
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from fuzz.properties import as_file, expect, repeated

@@ -10,7 +10,7 @@ from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings, origins
 from fuzz.properties import as_file, expect, repeated
 
-INSTRUMENTED = ("atomr_local.settings.schema", "atomr_local.settings.file", "atomr_local.settings.problems", "tomllib")
+INSTRUMENTED = ("atomr_local.settings.schema", "atomr_local.settings.file", "atomr_local.settings.schema", "tomllib")
 DICTIONARY = (
     b'model = "', b'adapter = "', b'sources = ["text"]', b"top_k = ", b"filter_overlap = ", b"[limits]\n",
     b"nodes = ", b"[llm]\n", b"context_tokens = ", b"[endpoint]\n", b'url = "http://u:p@h/v1"', b'api_key = "',

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from atomr_local.planning.coverage import with_searches
 from atomr_local.planning.planner import Planner
-from atomr_local.planning.shorthand import with_searches
-from atomr_local.tree.renumbering import renumbered
+from atomr_local.tree.nodes import renumbered
 from atomr_local.tree.validation import Limits, validate
 from fuzz.properties import as_text, expect
 from fuzz.targets.compact import use
 
 INSTRUMENTED = (
-    "atomr_local.tree", "atomr_local.planning.shorthand", "atomr_local.planning.answer_form",
+    "atomr_local.tree", "atomr_local.planning.coverage", "atomr_local.planning.plan_repairs",
     "atomr_local.planning.planner",
 )  # fmt: skip
 DICTIONARY = (

@@ -11,10 +11,10 @@ from typing import Any
 import pyoxigraph
 
 from atomr_local.errors import QueryError
-from atomr_local.sources.graph.sparql.guard import checked_query
+from atomr_local.sources.graph.sparql.process import checked_query
 from fuzz.properties import Broken, as_text, expect
 
-INSTRUMENTED = ("atomr_local.sources.graph.sparql.guard",)
+INSTRUMENTED = ("atomr_local.sources.graph.sparql.process",)
 # Where SERVICE and LOAD would go; the port is put in below.
 _SERVER = b"http://127.0.0.1:9/"
 DICTIONARY = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from atomr_local.cli.answer_text import answer_text
+from atomr_local.cli.asking import answer_text
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.history.files.export import to_json, to_markdown, unkept
-from atomr_local.history.files.trace_import import parse_trace, read_traces
+from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.store import History
+from atomr_local.history.trace_import import parse_trace, read_traces
 from atomr_local.reasoning.trace.schema import SCHEMA, Trace
 from atomr_local.sanitize import sanitize
-from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.correction import replay
 from fuzz.graph import fresh_directory
 from fuzz.properties import Broken, as_file, expect, repeated
 

@@ -14,7 +14,7 @@ from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.statements.triples import TripleStatements
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import detect_graph_format
-from atomr_local.indexing.readers.facts.turtle import TurtleReader
+from atomr_local.indexing.readers.facts.rdf import TurtleReader
 from atomr_local.indexing.readers.lines import Skipped
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, expect

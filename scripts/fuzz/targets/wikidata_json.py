@@ -13,13 +13,13 @@ from atomr_local.indexing.graph_index.statements.entities import EntityStatement
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import detect_graph_format
-from atomr_local.indexing.readers.facts.wikidata_json import read_entities
+from atomr_local.indexing.readers.facts.json_lines import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, repeated
 
 INSTRUMENTED = (
-    "atomr_local.indexing.readers", "atomr_local.indexing.graph_index.statements.entities", "atomr_local.indexing.graph_index.qualifiers",
+    "atomr_local.indexing.readers", "atomr_local.indexing.graph_index.statements.entities", "atomr_local.indexing.graph_index.bulk_loading",
     "atomr_local.language.literals", "atomr_local.indexing.graph_index.statements.terms",
 )  # fmt: skip
 DICTIONARY = (

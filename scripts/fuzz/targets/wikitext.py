@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from io import BytesIO
 
-from atomr_local.indexing.readers import child_limits
+from atomr_local.indexing.readers import child_process as child_limits
 from atomr_local.indexing.readers.wikipedia import page_parser_worker as wikipages_worker
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 from fuzz.properties import as_text, expect, repeated

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
-from atomr_local.reasoning.answer_selection.selection import compare
-from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
+from atomr_local.evaluation.report import auroc, calibration_error, coverage_at
+from atomr_local.reasoning import confidence as names
+from atomr_local.reasoning.answer_selection import compare
+from atomr_local.reasoning.confidence import FEATURES, Calibration, LogisticModel, LogisticTerm
 
 Row = dict[str, Any]
 Sample = tuple[Mapping[str, float], bool, float]  # signals, right, weight
@@ -32,8 +32,8 @@ _FEWEST = 8  # answers with a signal, and without, for it to count
 _ENOUGH = 60  # answers, for a way to have a model of its own
 _SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 _WORTH = 0.002  # F1 that asking a rival less often may cost
-MOST_LOST = 0.05
 _KNOTS = 20
+_ALIKE = 1 / 16  # less than chance makes of some hundred answers
 
 
 def samples(rows: Iterable[Row], way: str) -> list[Sample]:
@@ -120,8 +120,8 @@ def calibration(rows: Sequence[Row], without: frozenset[str] = frozenset(), sure
     return Calibration(
         made["tree"] or default.tree,
         made["direct"] or default.direct,
-        made["step"] or default.step,
-        sure,
+        step=made["step"] or default.step,
+        sure=sure,
     )
 
 
@@ -137,7 +137,7 @@ class Outcome:
 
 
 def outcome(row: Row, by: Calibration) -> Outcome:
-    """As `atomr_local/reasoning/answer_selection/selection.py` decides it."""
+    """As `atomr_local/reasoning/answer_selection.py` decides it."""
     own = row["tree"]
     if not own["answer"]:
         return Outcome(row, 0.0, False, 0.0, answered=False)
@@ -177,15 +177,17 @@ def best_sure(folded: Sequence[tuple[Row, Calibration]]) -> float:
     return min(sure for sure in _SURE if means[sure] >= max(means.values()) - _WORTH)
 
 
-def accepted(made: Iterable[Outcome], most_lost: float = MOST_LOST) -> float:
-    """The largest bound on confidence that loses at most this share of the right answers."""
-    right = sorted(o.confidence for o in made if o.right)
-    return right[int(most_lost * len(right))] if right else 0.5
+def accepted(judged: Iterable[tuple[float, bool]]) -> float:
+    """The bound on confidence, in steps of 0.05, with the fewest right answers declined and wrong ones given: both cost
+    the same. Of bounds that are as good but for a sixteenth, the lowest."""
+    given = list(judged)
+    costs = [sum((sure >= step / 20) != right for sure, right in given) for step in range(20)]
+    return next(step for step, cost in enumerate(costs) if cost <= min(costs) * (1 + _ALIKE)) / 20
 
 
 @dataclass(frozen=True)
 class Figures:
-    """How well confidences tell right from wrong; see `atomr_local/evaluation/declining.py`."""
+    """How well confidences tell right from wrong; see `atomr_local/evaluation/report.py`."""
 
     answers: int
     f1: float

@@ -12,8 +12,8 @@ the graph of that name where there is one. Lines are {"question", "answers" or "
 Each question is answered by the tree and by direct RAG; their signals and whether they are right are kept in the
 rows. With --rows alone they are fitted anew without asking.
 With --part several processes may share the questions; nothing is fitted then.
-The report is cross-validated; the bound `accept` loses at most 5% of the right answers. Use questions that the adapter
-was not trained on and that nothing is reported on.
+The report is cross-validated; at the bound `accept`, right answers declined and wrong ones given are fewest. Use
+questions that the adapter was not trained on and that nothing is reported on.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atomr_local.catalog.record import sha256_of
-from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration
+from atomr_local.catalog.find import sha256_of
+from atomr_local.reasoning.confidence import FEATURES, Calibration
 from training.calibration import fitting
 from training.calibration.rows import QuestionSet, Row, measured
 from training.files import read_lines
@@ -119,7 +119,7 @@ def main() -> None:
     folded = fitting.cross_validated(rows, folds=given.folds, seed=given.seed)
     sure = fitting.best_sure(folded)
     made = fitting.outcomes(folded, sure)
-    accept = fitting.accepted(made)
+    accept = fitting.accepted((o.confidence, o.right) for o in made if o.answered)
     kept = report(rows, made, folded, accept)
     if given.ablate:
         ablate(rows, sure, given.folds, given.seed)
@@ -139,7 +139,8 @@ def main() -> None:
         return
     card_path = given.adapter.with_suffix(".json")
     card = json.loads(card_path.read_text("utf-8"))
-    card["calibration"] = entry
+    before = card.get("calibration", {})  # calibrate_pointing.py has a part of it
+    card["calibration"] = before | entry | {"model": before.get("model", {}) | models}
     card["sha256"] = sha256_of(given.adapter)
     card_path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     print(f"sure {sure}, accept {accept:.3f}: written to {card_path}")

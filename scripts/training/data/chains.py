@@ -19,9 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from atomr_local.backbone.templates import render
-from atomr_local.language.months import MONTHS
-from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
-from atomr_local.tree.calls import REFERENCE
+from atomr_local.language.literals import MONTHS
+from atomr_local.tree.calls import NO_QUESTION, REFERENCE, AnswerType
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, Node, NodeKind, Tree
 from atomr_local.tree.operations import Operation

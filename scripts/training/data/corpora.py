@@ -10,11 +10,11 @@ from pathlib import Path
 
 from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.language.names import name_key
-from atomr_local.planning.shorthand import find_name
-from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
+from atomr_local.planning.coverage import find_name
+from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
@@ -87,7 +87,7 @@ class Corpora:
         self, name: str, question: str, operator: Operator | None, arguments: Sequence[str], top_k: int
     ) -> list[Passage]:
         values = tuple(Value(text) for text in arguments)
-        request = Request(question, " ".join(arguments) or question, operator, values, top_k)
+        request = Request(question, " ".join(arguments) or question, operator, values, top_k, "words")
         return [(e.title, e.text) for e in self._texts[name].retrieve(request, self._never).evidence]
 
     def plan_line(self, source: str, question: str, compact: str, answer: str = "") -> Line:

@@ -13,7 +13,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from atomr_local.reasoning.asking.extractive_compression import cut_passage
+from atomr_local.reasoning.asking.asking import cut_passage
 from training.data.corpora import Corpora
 from training.data.question_sets import hops
 from training.examples import cited, span_of

@@ -21,7 +21,7 @@ from pathlib import Path
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english
-from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
+from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.data.reading import rewriting
 from training.examples import PASSAGE_WORDS, checked, cited, example, print_kinds, refuted, span_of

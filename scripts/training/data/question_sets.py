@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import base_key, name_key
-from atomr_local.planning.shorthand import find_name
+from atomr_local.planning.coverage import find_name
 from training.data.corpora import TOP_K, Corpora, Passage, bare, context, read_prompt_line
 from training.examples import example, span_of
 from training.files import PLANS, Line, read_lines

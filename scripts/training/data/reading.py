@@ -25,10 +25,10 @@ from pathlib import Path
 
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.backbone.templates import render
-from atomr_local.language.months import DAY_AND_MONTH
+from atomr_local.language.literals import DAY_AND_MONTH
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english
-from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
+from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.examples import PASSAGE_WORDS, checked, cited, example, parts_kept, print_kinds, refuted, span_of
 from training.files import Line, read_lines, write_lines

@@ -42,7 +42,7 @@ from training.models.checkpoints import Run
 Encoded = tuple[list[int], list[bool]]
 
 
-def encode(tokenizer: Any, records: Sequence[dict[str, Any]], limit: int) -> list[Encoded]:
+def encode(tokenizer: Any, records: Sequence[dict[str, Any]], limit: int, *, quiet: bool = False) -> list[Encoded]:
     """(token ids, which of them are learnt) of each record; those over `limit` tokens are left out and counted."""
     end = tokenizer.eos_token if "<|im_end|>" not in tokenizer.get_vocab() else "<|im_end|>"
     encoded, dropped = [], 0
@@ -74,7 +74,8 @@ def encode(tokenizer: Any, records: Sequence[dict[str, Any]], limit: int) -> lis
             dropped += 1
             continue
         encoded.append((tokens, learnt))
-    print(f"{len(encoded)} sequences, {sum(len(t) for t, _ in encoded)} tokens, {dropped} over {limit}", flush=True)
+    if not quiet:
+        print(f"{len(encoded)} sequences, {sum(len(t) for t, _ in encoded)} tokens, {dropped} over {limit}", flush=True)
     return encoded
 
 

@@ -18,7 +18,7 @@ GGUF_NAMES = {
 def base_arguments(base: str) -> dict[str, Any]:
     """What transformers loads the base by: "starter", a GGUF file or a Hugging Face directory."""
     if base == "starter":
-        from atomr_local.catalog.starter import starter_model_path
+        from atomr_local.catalog.find import starter_model_path
 
         path = starter_model_path()
     else:
@@ -144,8 +144,6 @@ def export(run: Path, out: Path, over: Path | None = None, rank: int = 0) -> Non
         over: an earlier adapter that the run began from: what is written is used on top of it.
         rank: of what is written, with `over`.
     """
-    import numpy as np
-    from gguf import GGUFWriter
     from transformers import AutoConfig
 
     settings = json.loads((run / "settings.json").read_text())
@@ -158,12 +156,8 @@ def export(run: Path, out: Path, over: Path | None = None, rank: int = 0) -> Non
         earlier, scale = adapter_state(over, (config.num_attention_heads, config.num_key_value_heads))
         weights = difference(weights, earlier, (alpha / settings["rank"], scale), rank)
         alpha = float(rank)
-    writer = GGUFWriter(str(out), "llama")
-    writer.add_string("general.type", "adapter")
-    writer.add_string("adapter.type", "lora")
-    writer.add_float32("adapter.lora.alpha", alpha)
-    writer.add_string("general.name", out.stem)
-    for name, tensor in sorted(weights.items()):
+    found = {}
+    for name, tensor in weights.items():
         parts = name.split(".")
         layer, projection = parts[parts.index("layers") + 1], next(part for part in parts if part in GGUF_NAMES)
         side = "a" if "lora_A" in name else "b"
@@ -171,11 +165,35 @@ def export(run: Path, out: Path, over: Path | None = None, rank: int = 0) -> Non
         if side == "b" and projection in {"q_proj", "k_proj"}:
             heads = config.num_attention_heads if projection == "q_proj" else config.num_key_value_heads
             weight = permuted(weight, heads)
-        writer.add_tensor(
-            f"blk.{layer}.{GGUF_NAMES[projection]}.weight.lora_{side}", np.ascontiguousarray(weight.astype(np.float16))
-        )
+        found[f"blk.{layer}.{GGUF_NAMES[projection]}.weight.lora_{side}"] = weight
+    write_adapter(out, found, alpha=alpha)
+    print(f"step {state['step']}")
+
+
+def write_adapter(out: Path, weights: dict[str, Any], *, alpha: float, kind: str = "F16") -> None:
+    """Write matrices, by their names in GGUF, as an adapter for llama.cpp.
+
+    Args:
+        weights: `lora_a` of (rank, inputs), `lora_b` of (outputs, rank), rows of q and k in GGUF's order.
+        kind: "F16", or "Q8_0": blocks of 32 numbers of 8 bits with a scale.
+    """
+    import numpy as np
+    from gguf import GGMLQuantizationType, GGUFWriter
+    from gguf.quants import quantize
+
+    writer = GGUFWriter(str(out), "llama")
+    writer.add_string("general.type", "adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", alpha)
+    writer.add_string("general.name", out.stem)
+    for name, weight in sorted(weights.items()):
+        if kind == "Q8_0":
+            packed = quantize(np.ascontiguousarray(weight, dtype=np.float32), GGMLQuantizationType.Q8_0)
+            writer.add_tensor(name, packed, raw_dtype=GGMLQuantizationType.Q8_0)
+        else:
+            writer.add_tensor(name, np.ascontiguousarray(weight.astype(np.float16)))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, step {state['step']}")
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")

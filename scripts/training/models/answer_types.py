@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atomr_local.evaluation.declining import calibration_error
-from atomr_local.language.answer_type import features
+from atomr_local.evaluation.report import calibration_error
+from atomr_local.language.question_kind import answer_type_features as features
 from training.files import ROOT, language_forms, language_lines
 from training.models.answer_labels import VERBS, Types, collected, natural, refined
 from training.models.linear import fit, tempered, write

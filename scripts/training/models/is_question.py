@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from atomr_local.language.is_question import features, pieces, small_talk
+from atomr_local.language.question_kind import features, pieces, small_talk
 from training.files import QUESTIONS, ROOT, language_lines, read_lines
 from training.models.linear import fit, write
 from training.splits import held_back_articles

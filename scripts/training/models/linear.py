@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from atomr_local.language.linear import LinearModel, from_json
+from atomr_local.language.question_kind import LinearModel, from_json
 
 Features = Callable[[str], Iterable[str]]
 

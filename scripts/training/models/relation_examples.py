@@ -18,8 +18,7 @@ from bench.linking_data import items, triples
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, property_table
-from atomr_local.sources.graph.properties.matching import PropertyMatcher
-from atomr_local.sources.graph.properties.question_matching import PropertyPath
+from atomr_local.sources.graph.properties.matching import PropertyMatcher, PropertyPath
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from training.files import QUESTIONS, STARTER, read_lines
 

@@ -1,5 +1,5 @@
 """Learn when a property of an entity is what a relation's wording asks for: the model of
-atomr_local/sources/graph/properties/match_probability.py.
+atomr_local/sources/graph/properties/selection.py.
 
     scripts/train_relation_match.py [--data ../shared/data] [--examples 6000] [--embedder starter] [--write]
 
@@ -31,10 +31,11 @@ from typing import Any
 from bench.earlier_relations import followed
 from bench.linking_data import properties, triples
 
-from atomr_local.catalog.starter import find_embedder
-from atomr_local.evaluation.declining import auroc, calibration_error
+from atomr_local.catalog.find import find_embedder
+from atomr_local.evaluation.report import auroc, calibration_error
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-from atomr_local.sources.graph.properties.match_probability import (
+from atomr_local.sources.graph.properties.matching import PropertyMatch, PropertyPath
+from atomr_local.sources.graph.properties.selection import (
     FILE,
     LEXICAL_FEATURES,
     SEMANTIC_FEATURES,
@@ -42,8 +43,6 @@ from atomr_local.sources.graph.properties.match_probability import (
     match_features,
     terms,
 )
-from atomr_local.sources.graph.properties.matching import PropertyMatch
-from atomr_local.sources.graph.properties.question_matching import PropertyPath
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from training.files import ROOT
 from training.models.relation_examples import Example, Worlds, examples, property_sets

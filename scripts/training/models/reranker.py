@@ -25,7 +25,7 @@ from typing import Any
 from bench.retrieval import LAST_FIFTH, Passages, Query, every, holding, read_passages, read_queries
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError, ModelError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path

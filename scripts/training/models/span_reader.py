@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.catalog.starter import starter_embedder_path
-from atomr_local.output_files import put, write_output
+from atomr_local.catalog.find import starter_embedder_path
+from atomr_local.files import put, write_output
+from atomr_local.reasoning.reading.pointing import parse_pointing
 from training.files import Line, read_lines
 from training.models.checkpoints import Run
 
@@ -66,12 +67,62 @@ def read_line(record: Line) -> tuple[str, list[str], list[str], set[int]]:
     return question, passages, answers, cited
 
 
+def pointed_pairs(record: Line, source: random.Random) -> Iterator[Pair]:
+    """The pairs of a line that points: the sentences that are pointed at, or in them the words of the answer."""
+    text = record["messages"][-1]["content"]
+    question, *lines, _ = text.split("\n")
+    passages: list[tuple[str, dict[int, tuple[int, int]]]] = []
+    for line in lines:
+        number, _, sentence = line.partition(" ")
+        if line.startswith("["):
+            passages.append((f"{line[1:-1]}:", {}))
+        elif number.isdigit() and passages:
+            shown, places = passages.pop()
+            places[int(number)] = (len(shown) + 1, len(shown) + 1 + len(sentence))
+            passages.append((f"{shown} {sentence}", places))
+    parts = parse_pointing(record["answer"], max((n for _, places in passages for n in places), default=0))
+    none = []
+    for shown, places in passages:
+        spans = set()
+        for part in parts:
+            numbers = [index + 1 for index in part.sentences if index + 1 in places]
+            for first, last in _runs(numbers):
+                begin, end = places[first][0], places[last][1]
+                told = [
+                    (begin + one, begin + two)
+                    for answer in part.answers
+                    if answer not in {"yes", "no"}
+                    for one, two in occurrences(answer, shown[begin:end])
+                ]
+                spans.update(told or [(begin, end)])
+        if spans:
+            yield Pair(question, shown, tuple(sorted(spans)))
+        elif not any(occurrences(a, shown) for part in parts for a in part.answers if a not in {"yes", "no"}):
+            none.append(Pair(question, shown))
+    yield from source.sample(none, min(len(none), 1 if parts else 2))
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of the numbers that follow each other."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs
+
+
 def pairs_of(records: Iterable[Line], source: random.Random) -> list[Pair]:
     """The pairs of all lines. A passage that is not cited but holds an answer is left out: nobody knows."""
     pairs: dict[tuple[str, str], Pair] = {}
     of_title: dict[str, list[tuple[str, str, list[str]]]] = defaultdict(list)
     for record in records:
-        if record.get("task") not in _TASKS or record.get("learn") is False:
+        if record.get("learn") is False:
+            continue
+        if record.get("task") == "point":
+            pairs.update({(pair.question, pair.passage): pair for pair in pointed_pairs(record, source)})
+        if record.get("task") not in _TASKS:
             continue
         question, passages, answers, cited = read_line(record)
         others = []
@@ -86,7 +137,8 @@ def pairs_of(records: Iterable[Line], source: random.Random) -> list[Pair]:
             pairs.setdefault((question, passage), Pair(question, passage))
     for known in of_title.values():
         for question, passage, answers in known:
-            there = [other for _, other, _ in known if other != passage and question]
+            drawn = source.sample(known, min(len(known), 8))
+            there = [other for _, other, _ in drawn if other != passage and question]
             there = [other for other in there if not any(occurrences(answer, other) for answer in answers)]
             if there and source.random() < 0.4:
                 other = source.choice(there)
@@ -187,6 +239,19 @@ def export(model: Any, head: Any, given: argparse.Namespace, told: dict[str, Any
     write_output(given.out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
 
 
+def export_arrays(run: Path, out: Path, longest: int) -> None:
+    """Write what `train_span_batches.py` trained as the program reads it, with its card."""
+    import numpy as np
+    from safetensors.numpy import save
+
+    with np.load(run) as stored:
+        told = {name: int(stored[name]) for name in ("rank", "steps", "pairs")}
+        put(out.with_suffix(".safetensors"), save({name: stored[name] for name in stored.files if name not in told}))
+    base = hashlib.sha256((starter_embedder_path() / "model.safetensors").read_bytes()).hexdigest()
+    card = {"kind": "span-reader", "base_sha256": base, "longest": longest, **told}
+    write_output(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+
+
 def train(pairs: Sequence[Pair], given: argparse.Namespace) -> None:
     import torch
 
@@ -238,11 +303,52 @@ def train(pairs: Sequence[Pair], given: argparse.Namespace) -> None:
     save()
 
 
+def pack(pairs: Sequence[Pair], longest: int, out: Path) -> None:
+    """Write the pairs as arrays for `train_span_batches.py`, which needs no tokenizer."""
+    import numpy as np
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(starter_embedder_path(), local_files_only=True)
+    ids, firsts, ends, places, place_ends = [], [], [0], [], [0]
+    for at in range(0, len(pairs), 256):
+        some = pairs[at : at + 256]
+        tokens = tokenizer(
+            [pair.question for pair in some],
+            [pair.passage for pair in some],
+            truncation="only_second",
+            max_length=longest,
+            return_offsets_mapping=True,
+        )
+        for row, pair in enumerate(some):
+            parts, offsets = tokens.sequence_ids(row), tokens["offset_mapping"][row]
+            inside = [i for i, part in enumerate(parts) if part == 1]
+            found = []
+            for begin, end in pair.spans:
+                first = [i for i in inside if offsets[i][0] <= begin < offsets[i][1]]
+                last = [i for i in inside if offsets[i][0] < end <= offsets[i][1]]
+                if first and last:
+                    found.append((first[0], last[0]))
+            if not inside or (pair.spans and not found):
+                continue  # cut away
+            ids.append(np.array(tokens["input_ids"][row], np.uint16))
+            firsts.append(inside[0])
+            ends.append(ends[-1] + len(ids[-1]))
+            places += found
+            place_ends.append(len(places))
+    np.savez_compressed(
+        out, ids=np.concatenate(ids), firsts=np.array(firsts, np.int16), ends=np.array(ends, np.int64),
+        places=np.array(places, np.int16), place_ends=np.array(place_ends, np.int64),
+    )  # fmt: skip
+    print(f"{len(firsts)} of {len(pairs)} pairs, {ends[-1]} tokens")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True, help="without an ending")
+    parser.add_argument("--data", type=Path, nargs="+", default=[])
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--export", type=Path, help="write what train_span_batches.py trained to --out, and stop")
+    parser.add_argument("--out", type=Path, help="without an ending")
+    parser.add_argument("--pack", type=Path, help="write the pairs here, for train_span_batches.py, and stop")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--rank", type=int, default=48)
     parser.add_argument("--rate", type=float, default=1e-3)
@@ -251,5 +357,14 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=288, help="tokens of a question with a passage")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    if given.export:
+        export_arrays(given.export, given.out, given.longest)
+        return
     records = [record for file in given.data for record in read_lines(file)]
-    train(pairs_of(records, random.Random(given.seed)), given)
+    pairs = pairs_of(records, random.Random(given.seed))
+    if given.pack:
+        pack(pairs, given.longest, given.pack)
+    elif given.run is None or given.out is None:
+        parser.error("--run and --out are needed")
+    else:
+        train(pairs, given)

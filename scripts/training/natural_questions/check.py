@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from atomr_local.backbone.gbnf import first_form, last_forms
-from atomr_local.planning.shorthand import with_searches
+from atomr_local.planning.coverage import with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import validate

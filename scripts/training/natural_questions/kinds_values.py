@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.language.months import MONTHS
+from atomr_local.language.literals import MONTHS
 from training.natural_questions.kinds_lookup import name_for
 from training.natural_questions.plans import Step
 from training.natural_questions.questions import Core, Question, noun_phrase

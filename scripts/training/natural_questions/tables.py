@@ -106,8 +106,9 @@ def _questions(rows: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+@cache
 def read(name: str) -> dict[str, Any]:
-    """One table as TOML holds it."""
+    """One table as TOML holds it, parsed once; not to be changed."""
     return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomr_local.language.months import MONTHS
+from atomr_local.language.literals import MONTHS
 from training.files import read_lines
 from training.natural_questions.plans import Value
 from training.natural_questions.tables import PERSONS, held_out, names

@@ -1,15 +1,14 @@
-"""Plans in shorthand, as an adapter writes them (`atomr_local/planning/shorthand.py`)."""
+"""Plans in shorthand, as an adapter writes them (`atomr_local/planning/coverage.py`)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
-from atomr_local.planning.shorthand import find_name
+from atomr_local.planning.coverage import find_name
+from atomr_local.planning.planner import SUB_STEPS, TOP_LEVEL
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, OperatorCall, References, Tree
-from atomr_local.tree.renumbering import renumbered
+from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, OperatorCall, References, Tree, renumbered
 from atomr_local.tree.validation import Limits, validate
 from training.plans.typed import told_kind
 
@@ -52,7 +51,7 @@ def in_shorthand(tree: Tree) -> Tree:
 
 
 def writable(tree: Tree) -> bool:
-    """Whether the grammar of plans (`planning/grammar.py`) lets the tree through, as far as its shape goes."""
+    """Whether the grammar of plans (`planning/planner.py`) lets the tree through, as far as its shape goes."""
     steps = tree.root.children
     for place, step in enumerate(steps, 1):
         drawn = step.call is None and step.operation is None and not step.children

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from atomr_local.language.months import DAY_AND_MONTH
+from atomr_local.language.literals import DAY_AND_MONTH
 
 _TYPES_OF_NOUNS = {
     "person": (

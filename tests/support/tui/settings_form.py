@@ -11,9 +11,8 @@ from textual.widgets import Input
 
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
-from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
-from atomr_local.tui.screens.settings.row import SettingRow
-from atomr_local.tui.screens.settings.screen import SettingsScreen
+from atomr_local.tui.screens.settings.form import Choices, SettingChoice
+from atomr_local.tui.screens.settings.screen import SettingRow, SettingsScreen
 
 OFFERED: Choices = {
     "model": (SettingChoice("starter", "98 MB"), SettingChoice("other", "7 GB")),

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atomr_local.backbone.output import OutputText
+from atomr_local.backbone.protocol import OutputText
 
 
 def run(pieces: list[bytes], stop: tuple[str, ...] = ()) -> tuple[str, list[str], OutputText]:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.backbone.protocol import GenerationRequest, Prompt
-from atomr_local.backbone.structured_output import Choice, Grammar, JsonSchema
+from atomr_local.backbone.protocol import Choice, GenerationRequest, Grammar, JsonSchema, Prompt
 from atomr_local.reasoning.reading.answer_formats import FORMATS
 
 

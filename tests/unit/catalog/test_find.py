@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local import paths
-from atomr_local.catalog.find import find_adapter, find_model, list_models
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import find_adapter, find_model, list_models, starter_model_path
 from atomr_local.cli.commands.models import models
 from atomr_local.errors import MissingPartError, ModelError
 

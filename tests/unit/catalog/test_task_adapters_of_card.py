@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.catalog.record import task_adapters
+from atomr_local.catalog.find import task_adapters
 
 
 def card(folder: Path, listed: Any) -> Path:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from support.grown_steps import grown_trace
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 
-from atomr_local.cli.answer_text import answer_text
+from atomr_local.cli.asking import answer_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanOrigin, PlanTrace, Trace
 
 EVIL = "x\x1b]52;c;AAAA\x07\u202ey\nz"
@@ -111,3 +112,48 @@ def test_only_a_plan_that_was_tried_can_have_failed() -> None:
     assert not told("rag", "fallback", 0), "it makes no plan"
     assert not told("atomr", "rule", 0)
     assert not told("atomr", "model", 1)
+
+
+def test_an_answer_shows_the_sentence_it_rests_on() -> None:
+    assert answer_text(quoting_trace()).splitlines() == [
+        "The answer is cash.  (well supported, confidence 0.90)",
+        "",
+        "Evidence",
+        "  [e1] text: Permits (permits.pdf, p. 4, Fees)",
+        "       The office is open from 9 to 17. »Permits are paid in cash.«",
+        "       Bring the following: …",
+    ]
+
+
+def test_a_quotation_keeps_its_lines_and_names_its_source() -> None:
+    assert answer_text(quotation_trace()).splitlines() == [
+        "  │ Bring the following:",
+        "  │ passport",
+        "  │ two photos",
+        "  Permits (permits.pdf, p. 4, Fees)  (well supported, confidence 0.90)",
+        "",
+        "Evidence",
+        "  [e1] text: Permits (permits.pdf, p. 4, Fees)",
+    ]
+
+
+def test_without_an_answer_the_closest_passages_are_shown() -> None:
+    assert answer_text(closest_trace()).splitlines() == [
+        "Not found: Nothing in the text says it.",
+        "",
+        "Not answered; closest in your documents",
+        "  Permits (permits.pdf, p. 4, Fees)",
+        "    The office is open from 9 to 17. »Permits are paid in cash.«",
+        "    Bring the following: …",
+        "  Permits (other.md, line 7)",
+        "    »Permits are nice.«",
+        "",
+        "  → Turn web search on: --web.",
+        "  → Search the graph too: --sources text,graph.",
+        "  → Add knowledge: `atomr fetch wikipedia`, or your own files with `atomr text build`.",
+    ]
+
+
+def test_hostile_passages_stay_text() -> None:
+    for trace in (quoting_trace(EVIL * 20, EVIL), quotation_trace(EVIL, EVIL, EVIL), closest_trace(EVIL * 20, EVIL)):
+        assert not {"\x1b", "\x07", "\u202e"} & set(answer_text(trace))

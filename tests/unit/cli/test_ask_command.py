@@ -16,10 +16,10 @@ from support.grown_steps import GROWN_QUESTION, Scripted
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import STRATEGIES
 
@@ -65,7 +65,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
 @pytest.fixture
 def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is wrong with an index is found beside the loading of a model, which takes seconds."""
-    monkeypatch.setattr(Parts, "_load_backbone", lambda *_: None)
+    monkeypatch.setattr(Session, "_load_backbone", lambda *_: None)
 
 
 def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:

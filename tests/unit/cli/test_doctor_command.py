@@ -8,9 +8,9 @@ from support.gguf_files import lora_adapter
 from support.places import ROOT
 
 from atomr_local import __version__
-from atomr_local.cli.doctor import command as doctor_command
-from atomr_local.cli.doctor import deep as doctor_deep
-from atomr_local.cli.doctor.findings import Finding
+from atomr_local.cli import doctor as doctor_command
+from atomr_local.cli import doctor as doctor_deep
+from atomr_local.cli.doctor import Finding
 from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
@@ -132,8 +132,8 @@ def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
     told: str,
 ) -> None:
     """The whole command; the trial's child is a stand-in that found this out."""
-    from atomr_local.backbone.llama.probe import runner
-    from atomr_local.backbone.llama.probe.verdict import Attempt
+    from atomr_local.backbone.llama import probe as runner
+    from atomr_local.backbone.llama.probe import Attempt
     from atomr_local.catalog import find
 
     model = lora_adapter(own_home / "m.gguf", {})

@@ -12,7 +12,7 @@ from support.places import SHARED
 
 from atomr_local import __version__
 from atomr_local.cli.main import main
-from atomr_local.evaluation import run_directory
+from atomr_local.evaluation import runs as run_directory
 from atomr_local.system.program_version import ProgramVersion
 
 PLAN = '1. Who is Ann? = Search("Ann")\n2. Who is [1]\'s father? = Relate([1], "father")'

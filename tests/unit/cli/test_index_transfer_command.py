@@ -12,7 +12,7 @@ import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
 from atomr_local import paths
-from atomr_local.cli.fetch import index_file
+from atomr_local.cli import downloads as index_file
 from atomr_local.cli.main import main
 from atomr_local.fetching.client import Client
 from atomr_local.indexing import store

@@ -14,7 +14,7 @@ from support.fake_embedder import FakeEmbedder
 from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.cli.main import main
-from atomr_local.cli.terminal import interrupt
+from atomr_local.cli.output import interrupt
 
 Capture = pytest.CaptureFixture[str]
 

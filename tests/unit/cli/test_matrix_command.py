@@ -202,7 +202,7 @@ def test_other_settings_in_the_same_place_are_refused_before_anything_is_asked(
 def test_a_run_that_stops_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atomr_local.evaluation.runner._FAILURES_IN_A_ROW", 2)
+    monkeypatch.setattr("atomr_local.evaluation.runs._FAILURES_IN_A_ROW", 2)
 
     def fails() -> Any:
         if assistant.settings["strategy"] == "rag":
@@ -283,7 +283,7 @@ def test_every_set_and_strategy_is_checked_before_anything_is_loaded(
 def test_a_strategy_that_needs_pages_names_the_index_that_has_none(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atomr_local.strategies.requirements.pages_missing", lambda _: "the index has no pages")
+    monkeypatch.setattr("atomr_local.strategies.registry.pages_missing", lambda _: "the index has no pages")
     arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--only", "one", "--strategies")
     status, _, err = atomr(capsys, *arguments, "rag,react")
     assert (status, assistant.opened) == (1, 0)

@@ -81,8 +81,7 @@ def test_a_warning_is_told_once_when_it_comes_often() -> None:
 
 def test_a_relation_that_is_full_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     from atomr_local.cli.commands.questions import _tell
-    from atomr_local.question_making.limits import RELATION_FULL
-    from atomr_local.question_making.making import Yield
+    from atomr_local.question_making.making import RELATION_FULL, Yield
 
     found = Yield()
     _tell(found, 10)
@@ -96,7 +95,7 @@ def test_a_relation_that_is_full_names_the_option(capsys: pytest.CaptureFixture[
 
 def test_a_web_query_is_shown_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from atomr_local.cli.commands.questions import _telling_queries
-    from atomr_local.question_making.journal import WEB_FILE, deciding
+    from atomr_local.question_making.making import WEB_FILE, deciding
 
     with deciding(tmp_path / "out", {}) as decisions:
         _telling_queries(decisions)("search.example", "Ann Lee\x1b[2J")

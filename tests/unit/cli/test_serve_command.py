@@ -17,7 +17,7 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
-from atomr_local.http_server.running import listening_socket
+from atomr_local.http_server.app import listening_socket
 
 serve_command = import_module("atomr_local.cli.commands.serve")
 

@@ -44,9 +44,9 @@ def directory(path: Path) -> Path:
 
 
 COMMANDS: dict[str, list[str]] = {
-    "model": ["ask", "Who?", "--strategy", "closed-book", "--model", "{file}"],
+    "model": ["ask", "Who wrote Emma?", "--strategy", "closed-book", "--model", "{file}"],
     "verify": ["models", "verify", "{file}"],
-    "plan": ["ask", "Who?", "--plan", "{file}"],
+    "plan": ["ask", "Who wrote Emma?", "--plan", "{file}"],
     "trees": ["tree", "check", "{file}"],
     "trace": ["history", "import", "{file}"],
     "predictions": ["eval", "score", "{file}"],
@@ -83,7 +83,7 @@ def test_an_adapter_and_its_card_that_are_fifos(own_home: Path, capsys: pytest.C
     file, card = fifo(own_home / "lora.gguf"), fifo(own_home / "lora.json")
     (own_home / "config.toml").write_text(f'adapter = "{file}"')
     with pytest.raises(SystemExit) as stop:
-        main(["ask", "Who?", "--strategy", "closed-book"])
+        main(["ask", "Who wrote Emma?", "--strategy", "closed-book"])
     assert stop.value.code == 1
     assert "FIFO" in capsys.readouterr().err
     assert card.is_fifo()

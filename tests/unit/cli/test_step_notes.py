@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.grown_steps import grown_trace
 from support.tui.fake_assistant import script
 
-from atomr_local.cli.step_notes import StepNotes
+from atomr_local.cli.asking import StepNotes
 from atomr_local.reasoning.trace.events import Event
 
 

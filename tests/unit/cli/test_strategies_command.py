@@ -61,7 +61,9 @@ def test_an_unknown_name_is_told_with_those_that_exist(capsys: Capture) -> None:
     assert "Known: atomr, rag" in err and "\x1b" not in err
 
 
-@pytest.mark.parametrize("command", [("ask", "Who?"), ("eval", "run", "--questions", "none.jsonl", "--out", "none")])
+@pytest.mark.parametrize(
+    "command", [("ask", "Who wrote Emma?"), ("eval", "run", "--questions", "none.jsonl", "--out", "none")]
+)
 @pytest.mark.parametrize(
     ("given", "status", "told"),
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.cli.main import main
-from atomr_local.cli.terminal import no_terminal
+from atomr_local.cli.output import no_terminal
 
 
 @contextmanager

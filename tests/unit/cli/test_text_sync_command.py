@@ -17,8 +17,8 @@ from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH, ROOT
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_embedder_path
-from atomr_local.cli.commands import text_sync
+from atomr_local.catalog.find import starter_embedder_path
+from atomr_local.cli.commands import text as text_sync
 from atomr_local.cli.main import main
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing import store

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
 from atomr_local.settings.schema import load_settings
-from atomr_local.tui.screens.library.items import library_items
+from atomr_local.tui.screens.library.forms import library_items
 
 Capture = pytest.CaptureFixture[str]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.evaluation.bootstrap import holm, paired_difference
+from atomr_local.evaluation.metrics import holm, paired_difference
 
 
 def test_holm_by_hand() -> None:

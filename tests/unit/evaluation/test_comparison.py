@@ -10,11 +10,11 @@ import pytest
 from support.eval_fakes import FakeAssistant, make_trace
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.bootstrap import paired_difference
-from atomr_local.evaluation.comparison import compare_runs
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.markdown import comparison_markdown
-from atomr_local.evaluation.runner import run
+from atomr_local.evaluation.metrics import paired_difference
+from atomr_local.evaluation.report import compare_runs
+from atomr_local.evaluation.runs import run
 from atomr_local.reasoning.trace.schema import Guess
 
 DESCRIPTION = {"settings": {"strategy": "atomr"}}

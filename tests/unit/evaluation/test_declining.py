@@ -10,10 +10,9 @@ from support.eval_fakes import FakeAssistant, make_trace, read_lines, write_line
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import load_questions
-from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
 from atomr_local.evaluation.markdown import report_markdown
-from atomr_local.evaluation.report import build_report
-from atomr_local.evaluation.runner import run
+from atomr_local.evaluation.report import auroc, build_report, calibration_error, coverage_at
+from atomr_local.evaluation.runs import run
 from atomr_local.reasoning.trace.schema import Guess
 
 DESCRIPTION = {"questions": {"file": "q.jsonl"}, "plans": None, "settings": {"strategy": "atomr"}}

@@ -8,9 +8,7 @@ import pytest
 from support.eval_fakes import make_trace
 
 from atomr_local.evaluation.datasets import GoldFact, Question
-from atomr_local.evaluation.diagnosis import diagnose
-from atomr_local.evaluation.gold_chain import gold_hops, mentions
-from atomr_local.evaluation.stages import Diagnosis, Stage, count_stages
+from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose, gold_hops, mentions
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Totals, Trace
 
 CHAIN = Question(

@@ -11,9 +11,8 @@ from support.eval_fakes import FakeAssistant, make_trace
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question
-from atomr_local.evaluation.matrix_markdown import matrix_markdown
-from atomr_local.evaluation.matrix_table import matrix_figures
-from atomr_local.evaluation.runner import run
+from atomr_local.evaluation.matrix_table import matrix_figures, matrix_markdown
+from atomr_local.evaluation.runs import run
 
 QUESTIONS = [Question(f"q{n}", f"Question {n}?", (f"Gold {n}",)) for n in range(4)]
 RIGHT = [[f"Gold {n}"] for n in range(4)]

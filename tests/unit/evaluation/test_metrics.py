@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from support.places import SHARED
 
 from atomr_local.evaluation.datasets import Prediction, read_predictions, summarize
-from atomr_local.evaluation.metrics import (
-    Score,
-    cover_match,
-    exact_match,
-    same_value,
-    score_answer,
-    token_f1,
-)
-from atomr_local.language.answer_key import answer_key
+from atomr_local.evaluation.metrics import Score, cover_match, exact_match, same_value, score_answer, token_f1
+from atomr_local.language.names import answer_key
 
 PUBLISHED = {
     "2wiki_test_500": (496, 66.33, 82.86, 78.75),

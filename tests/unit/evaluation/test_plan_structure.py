@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from support.places import SHARED
 
-from atomr_local.evaluation.datasets import GoldFact, Question, question_of
-from atomr_local.evaluation.plan_structure import Structure, gold_structure, judge_plan, plan_structure
-from atomr_local.evaluation.records import DatasetRecord
+from atomr_local.evaluation.datasets import DatasetRecord, GoldFact, Question, question_of
+from atomr_local.evaluation.report import Structure, gold_structure, judge_plan, plan_structure
 from atomr_local.tree.compact import parse_compact
 
 NESTED = """1. Who directed Jaws?

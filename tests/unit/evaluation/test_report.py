@@ -10,11 +10,11 @@ import pytest
 from support.eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import GoldFact, Question
 from atomr_local.evaluation.markdown import report_markdown, write_report
+from atomr_local.evaluation.metrics import mean_interval
 from atomr_local.evaluation.report import build_report
-from atomr_local.evaluation.runner import run
+from atomr_local.evaluation.runs import run
 from atomr_local.reasoning.trace.schema import PlanTrace
 
 SETTINGS = {"strategy": "atomr", "model": "fake"}

@@ -18,8 +18,7 @@ from support.places import TESTS
 
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.evaluation.datasets import GoldFact, Question
-from atomr_local.evaluation.run_directory import RunDirectory, writing
-from atomr_local.evaluation.runner import Progress, run
+from atomr_local.evaluation.runs import Progress, RunDirectory, run, writing
 from atomr_local.reasoning.trace.schema import Trace
 
 QUESTIONS = [
@@ -260,7 +259,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         sys.path.insert(0, {str(TESTS)!r})
         from support.eval_fakes import FakeAssistant
         from atomr_local.evaluation.datasets import Question
-        from atomr_local.evaluation.runner import run
+        from atomr_local.evaluation.runs import run
 
         questions = [Question(f"q{{n}}", f"{{n}}?", ("x",)) for n in range(400)]
         asked = []
@@ -306,7 +305,7 @@ def test_a_device_is_no_directory_for_a_run() -> None:
 def test_a_line_that_could_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     script = (
         "import json, resource, signal, sys\nfrom pathlib import Path\n"
-        "from atomr_local.evaluation.run_directory import writing\n"
+        "from atomr_local.evaluation.runs import writing\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "def add(i, size):\n    run.add({'id': f'q{i}', 'question': '?', 'predicted': 'x' * size, 'gold': ['x']}, {'id': f'q{i}'})\n"
         "with writing(Path(sys.argv[1]), {}) as run:\n"

@@ -9,8 +9,8 @@ from support.eval_fakes import write_lines
 from support.places import SCRIPTS
 
 from atomr_local.errors import AtomrError, InputError
+from atomr_local.evaluation.datasets import read_sets
 from atomr_local.evaluation.matrix import arms
-from atomr_local.evaluation.sets_file import read_sets
 from atomr_local.settings.schema import FeatureSettings
 from atomr_local.strategies.options import checked_options
 from atomr_local.strategies.registry import all_strategies

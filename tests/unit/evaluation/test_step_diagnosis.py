@@ -8,8 +8,7 @@ import pytest
 from support.eval_fakes import make_trace
 
 from atomr_local.evaluation.datasets import GoldFact, Question
-from atomr_local.evaluation.diagnosis import diagnose
-from atomr_local.evaluation.stages import Stage
+from atomr_local.evaluation.diagnosis import Stage, diagnose
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Totals, Trace
 
 FILM, ROSSON = "King of the Sierras", "Arthur Rosson"

@@ -18,7 +18,7 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
-from atomr_local.cli.fetch.console import checked_contact, contact_of, given_contact
+from atomr_local.cli.downloads import checked_contact, contact_of, given_contact
 from atomr_local.fetching import download as module
 from atomr_local.fetching.client import (
     Client,

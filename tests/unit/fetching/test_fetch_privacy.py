@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
-from atomr_local.fetching.models import direct
+from atomr_local.fetching.download import direct
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):

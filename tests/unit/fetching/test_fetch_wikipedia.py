@@ -18,15 +18,15 @@ import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 from support.places import SCRIPTS
 
+from atomr_local.cli import fetch as module
 from atomr_local.cli.commands import text
-from atomr_local.cli.fetch import command as module
-from atomr_local.cli.fetch.command import WikipediaWish, fetch_wikipedia, wikipedia
-from atomr_local.cli.fetch.console import size_argument
+from atomr_local.cli.downloads import size_argument
+from atomr_local.cli.fetch import WikipediaWish, fetch_wikipedia, wikipedia
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError
+from atomr_local.fetching.download import parse_sums
 from atomr_local.fetching.estimates import transfer_time
-from atomr_local.fetching.wikipedia import parse_sums
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4

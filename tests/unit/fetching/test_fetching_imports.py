@@ -13,7 +13,7 @@ NETWORK = (
     "ddgs",
     "atomr_local.fetching.client",
     "atomr_local.fetching.download",
-    "atomr_local.fetching.models",
+    "atomr_local.fetching.download",
 )
 
 
@@ -40,7 +40,7 @@ def cli(*arguments: str) -> str:
         cli("--help"),
         cli("models", "pull"),
         cli("models", "list"),
-        "import atomr_local.tui.app, atomr_local.tui.screens.library.fetch, atomr_local.tui.startup",
+        "import atomr_local.tui.app, atomr_local.tui.screens.library.downloads, atomr_local.tui.app",
     ],
     ids=["import", "help", "the catalogue", "models at hand", "terminal UI"],
 )

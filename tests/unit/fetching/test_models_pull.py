@@ -15,9 +15,9 @@ from support.faulty_server import FaultyServer
 from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.catalog.offered import catalogue
-from atomr_local.cli.fetch import pull as pulling
+from atomr_local.cli import downloads as pulling
 from atomr_local.cli.main import main
-from atomr_local.fetching import models as fetching
+from atomr_local.fetching import download as fetching
 from atomr_local.fetching.client import Client
 
 VALUES = {"general.architecture": "llama", "general.name": "Tiny 1B"}

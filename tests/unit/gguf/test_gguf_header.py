@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from support.gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.gguf import check_adapter, check_model, read_header
-from atomr_local.gguf.types import TENSOR_TYPES
+from atomr_local.gguf import TENSOR_TYPES, check_adapter, check_model, read_header
 
 MODEL = {"general.architecture": "llama", "general.name": "tiny", "general.file_type": 15, "llama.context_length": 99}
 TENSORS = {"w.weight": ((4, 2), bytes(32)), "v.weight": ((4, 8), bytes(128))}

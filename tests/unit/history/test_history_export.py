@@ -12,12 +12,13 @@ import pytest
 from markdown_it import MarkdownIt
 from support.grown_steps import grown_trace
 from support.history_fakes import ESCAPES, a_trace
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 
 from atomr_local.errors import InputError
-from atomr_local.history.entries import QuestionSummary, StoredQuestion
-from atomr_local.history.files.export import to_json, to_markdown, unkept
-from atomr_local.history.files.trace_import import parse_trace, read_traces
-from atomr_local.output_files import write_output
+from atomr_local.files import write_output
+from atomr_local.history.database import QuestionSummary, StoredQuestion
+from atomr_local.history.export import to_json, to_markdown, unkept
+from atomr_local.history.trace_import import parse_trace, read_traces
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 
 HOSTILE = [
@@ -179,3 +180,21 @@ def test_an_answer_of_the_users_own_rests_on_nothing_else() -> None:
     assert "- rests on: ✎ your answer" in text
     assert "confidence" not in text
     assert text.count("✎ your answer") == 3
+
+
+def test_markdown_shows_the_passages_that_an_answer_quotes_or_that_come_closest() -> None:
+    value, quotation, lost = (to_markdown([kept(make())]) for make in (quoting_trace, quotation_trace, closest_trace))
+    assert "> The office is open from 9 to 17. **Permits are paid in cash.**  \n> Bring the following: …\n>\n" in value
+    assert (
+        "\n\n> Bring the following:  \n> passport  \n> two photos\n\nPermits (permits.pdf, p. 4, Fees) [1]" in quotation
+    )
+    assert "**Not answered; closest in your documents**\n\n> The office" in lost
+    assert "> Permits (other.md, line 7)" in lost and "- Search the graph too.\n" in lost and "--web" not in lost
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_of_a_passage_acts_in_markdown(text: str) -> None:
+    line = f"{' '.join(text.split())} " * 30
+    for make in (quoting_trace, closest_trace):
+        markdown = to_markdown([kept(make(line, text))])
+        assert set(shape(markdown)) <= {*shape(to_markdown([kept(make("plain " * 60, "plain"))])), "hardbreak"}

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from support.grown_steps import grown_trace
 from support.history_fakes import a_trace
 
 from atomr_local.errors import InputError
-from atomr_local.history.files import trace_import
-from atomr_local.history.files.trace_import import parse_trace, read_traces
-from atomr_local.history.trace_encoding import encode
+from atomr_local.history import trace_import
+from atomr_local.history.pending import encode
+from atomr_local.history.trace_import import parse_trace, read_traces
 
 Change = Callable[[dict[str, Any]], Any]
 CANDIDATE = {"answer": "Mary", "score": -0.5, "origin": "text", "evidence": ["e1"]}
@@ -50,6 +51,32 @@ def test_kinds_and_methods_that_this_version_does_not_know_are_kept_as_text() ->
     assert node.candidates == [{"answer": "Mary", "score": None, "origin": "", "evidence": []}]
 
 
+def test_numbers_and_texts_are_kept_as_they_are() -> None:
+    """A file that is read again is the same byte for byte, by which it is known; null was a number without a value."""
+    data = document()
+    data["answer"] = "lone \ud800"
+    data["totals"].update(seconds=3, retrievals={"wiki": 2, "web": 1})
+    data["evidence"][0]["score"] = None
+    data["nodes"][1].update(signals={"steps": 2, "null": None}, scores=[1])
+    read = parse_trace(data).to_dict()
+    assert read["answer"] == "lone \ud800"
+    assert json.dumps(read["totals"]["seconds"]) == "3"
+    assert json.dumps(read["totals"]["retrievals"]) == '{"text": 0, "graph": 0, "web": 1, "wiki": 2}'
+    assert json.dumps(read["evidence"][0]["score"]) == "0.0"
+    assert json.dumps([read["nodes"][1]["signals"], read["nodes"][1]["scores"]]) == '[{"steps": 2, "null": 0.0}, [1.0]]'
+
+
+def test_many_wrong_items_are_told_by_the_first() -> None:
+    """A hostile file cannot make the program collect a problem for each of them."""
+    data = document()
+    data["nodes"] = [{"id": "x", "refs": ["x"] * 50_000, "dropped": [1] * 50_000} for _ in range(2000)]
+    with pytest.raises(InputError, match=r"nodes\[0\]\.id: not a whole"):
+        parse_trace(data)
+    with pytest.raises(ValidationError) as caught:
+        trace_import._READER.validate_python(data)
+    assert caught.value.error_count() < 10
+
+
 def nested(depth: int) -> Any:
     value: Any = 1
     for _ in range(depth):
@@ -63,6 +90,9 @@ def nested(depth: int) -> Any:
         (lambda d: d.pop("schema"), "schema: missing"),
         (lambda d: d.update(schema="atomr.trace/2"), "schema: 'atomr.trace/2'"),
         (lambda d: d.pop("question"), "question: missing"),
+        (lambda d: d.pop("status"), "status: missing"),
+        (lambda d: d.pop("answer"), "answer: missing"),
+        (lambda d: d.update(schema=7), "schema: '7', not"),
         (lambda d: d.update(question=7), "question: not a text"),
         (lambda d: d.update(answer="x" * 1_000_001), "answer: 1000001 characters"),
         (lambda d: d.update(status="done"), "status: 'done' is none of"),
@@ -71,6 +101,7 @@ def nested(depth: int) -> Any:
         (lambda d: d.update(confidence=True), "confidence: not a number"),
         (lambda d: d.update(settings=[]), "settings: not an object"),
         (lambda d: d.update(settings={"a": nested(20)}), "too deeply nested"),
+        (lambda d: d.update(settings={"\ud800": nested(20)}), "too deeply nested"),
         (lambda d: d.update(answers="x"), "answers: not a list"),
         (lambda d: d.update(warnings=[1]), r"warnings\[0\]: not a text"),
         (lambda d: d["plan"].update(origin="elsewhere"), "plan.origin: 'elsewhere'"),
@@ -91,6 +122,16 @@ def nested(depth: int) -> Any:
         (lambda d: d["nodes"][1].update(thought=["x"]), r"nodes\[1\].thought: not a text"),
         (lambda d: d["nodes"][1].update(observation="x" * 1_000_001), r"nodes\[1\].observation: 1000001 char"),
         (lambda d: d["nodes"][1].update(corrected_from=7), r"nodes\[1\].corrected_from: not a text"),
+        (lambda d: d["nodes"][1].update(quotes=[{"evidence": "e77", "span": [0, 1]}]), "names evidence e77"),
+        (lambda d: d["nodes"][1].update(quotes=[{"evidence": "e1"}]), r"quotes\[0\].span: missing"),
+        (lambda d: d["nodes"][1].update(quotes=[{"evidence": "e1", "span": [1]}]), r"span: not the first and the last"),
+        (lambda d: d["nodes"][1].update(quotes=[{"evidence": "e1", "span": [2, 1]}]), "ends before it begins"),
+        (lambda d: d["nodes"][1].update(quotes=[{"evidence": "e1", "span": [0, "1"]}]), r"span\[1\]: not a whole"),
+        (lambda d: d.update(closest=[{"evidence": "e77", "spans": []}]), "closest: names evidence e77"),
+        (lambda d: d.update(closest=[{"evidence": "e1", "spans": []}] * 4), "closest: 4 items"),
+        (lambda d: d.update(closest=[{"evidence": "e1", "spans": [7]}]), r"closest\[0\].spans\[0\]: not a list"),
+        (lambda d: d.update(answer_kind="poem"), "answer_kind: 'poem'"),
+        (lambda d: d.update(advised=[{"kind": "web", "names": "x"}]), r"advised\[0\].names: not a list"),
         (lambda d: d["nodes"][1].update(action="search"), r"nodes\[1\].action: not an object"),
         (lambda d: d["nodes"][1].update(action={"input": "x"}), r"nodes\[1\].action.name: missing"),
         (lambda d: d["nodes"][1].update(action={"name": "x", "input": 1}), r"nodes\[1\].action.input: not a text"),

@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 
 from atomr_local.cli.main import main
-from atomr_local.history.entries import QuestionSummary
+from atomr_local.history.database import QuestionSummary
 from atomr_local.history.pending import note_crash, notes_folder, pending_question
-from atomr_local.history.recording import record_trace
-from atomr_local.history.store import History
+from atomr_local.history.store import History, record_trace
 from atomr_local.reasoning.trace.schema import Trace
 
 QUESTION = "Who is it?"
 DIES = (
     "from atomr_local.reasoning.trace.schema import Trace\n"
-    "import os, signal\nfrom atomr_local.history.recording import record_trace\n"
+    "import os, signal\nfrom atomr_local.history.store import record_trace\n"
     "from atomr_local.history.pending import pending_question\nfrom atomr_local.history.store import History\n"
     "die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
     f"trace = Trace({QUESTION!r}, 'atomr', {{}}, status='answered', answer='Me.')\n"

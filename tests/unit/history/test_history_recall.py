@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from support.history_fakes import ESCAPES, a_trace
 
-from atomr_local.history.errors import HistoryError
-from atomr_local.history.recording import recall
-from atomr_local.history.store import History, history_file
+from atomr_local.history.database import HistoryError
+from atomr_local.history.store import History, history_file, recall
 
 
 def test_nothing_kept_is_nothing_and_begins_no_file() -> None:

@@ -16,8 +16,8 @@ import pytest
 from support.history_fakes import a_trace
 from support.places import TESTS
 
-from atomr_local.history.errors import HistoryReadOnly
-from atomr_local.history.recovery import repair
+from atomr_local.history import opening as repair
+from atomr_local.history.database import HistoryReadOnly
 from atomr_local.history.store import History
 
 COUNT = 30
@@ -176,6 +176,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from support.history_fakes import a_trace
 from atomr_local.errors import AtomrError
+from atomr_local.history import trace_import
 from atomr_local.history.store import History
 History(Path(sys.argv[2], "history.sqlite")).close()  # all is imported that root alone might read
 if os.geteuid() == 0:  # root may write anywhere

@@ -20,10 +20,10 @@ from support.places import TESTS
 
 from atomr_local.errors import InputError
 from atomr_local.history import database
-from atomr_local.history.errors import HistoryError
-from atomr_local.history.recovery import repair
+from atomr_local.history import opening as repair
+from atomr_local.history.database import HistoryError
+from atomr_local.history.pending import encode
 from atomr_local.history.store import History, history_file
-from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 
 WRITER = """

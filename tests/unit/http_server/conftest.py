@@ -15,9 +15,8 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("mcp", reason="the extra serve is not installed")
 
 from atomr_local.assistant import Assistant
-from atomr_local.http_server.app import Server
+from atomr_local.http_server.app import Server, listening_socket, uvicorn_server
 from atomr_local.http_server.options import ServeOptions
-from atomr_local.http_server.running import listening_socket, uvicorn_server
 from atomr_local.settings.schema import load_settings
 
 Serve = Callable[..., Server]

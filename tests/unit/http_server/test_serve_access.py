@@ -15,8 +15,7 @@ from unit.http_server.conftest import Serve, served
 from atomr_local.cancellation import Cancellation
 from atomr_local.credentials import Secret
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.history.recording import record_trace
-from atomr_local.history.store import History, history_file
+from atomr_local.history.store import History, history_file, record_trace
 from atomr_local.http_server.app import Server
 from atomr_local.http_server.options import ServeOptions, check_address
 from atomr_local.reasoning.trace.schema import Trace

@@ -16,13 +16,12 @@ from unit.http_server.conftest import Serve
 from atomr_local.cancellation import Cancellation
 from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
-from atomr_local.history.recording import record_trace
+from atomr_local.history.store import record_trace
 from atomr_local.http_server.app import Server
 from atomr_local.http_server.openapi import openapi
 from atomr_local.indexing.store import index_path
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.serving.lookup_desk import LookupDesk
-from atomr_local.serving.refused import Refused
+from atomr_local.serving import LookupDesk, Refused
 
 
 async def get(server: Server, path: str) -> Call:

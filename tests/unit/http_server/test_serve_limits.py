@@ -18,8 +18,8 @@ from support.served_process import ServedProcess, served_process
 from unit.http_server.conftest import Serve, served
 
 from atomr_local.credentials import Secret
-from atomr_local.http_server import protocol
-from atomr_local.http_server.connections import Listener, most_connections, whose
+from atomr_local.http_server import limits as protocol
+from atomr_local.http_server.limits import Listener, most_connections, whose
 
 SUN = {"question": "What shines?", "strategy": "closed-book", "stream": False}
 TOKEN = "correct-horse-battery-staple"
@@ -262,7 +262,7 @@ def test_clients_of_other_machines_are_told_apart() -> None:
 
 
 def test_one_machine_may_have_half_of_the_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomr_local.http_server.connections.whose", lambda address: address)
+    monkeypatch.setattr("atomr_local.http_server.limits.whose", lambda address: address)
     with Listener(socket.AF_INET, socket.SOCK_STREAM, 0, 8) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

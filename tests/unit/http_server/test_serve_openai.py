@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from support.asgi_calls import Call
 from support.fake_parts import FakeBackbone, reply
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 from support.served_parts import Endless
 from unit.http_server.conftest import Serve
 
 from atomr_local.http_server.app import Server
-from atomr_local.http_server.openai_api.messages import Message, asked_of, content_of
+from atomr_local.http_server.openai_api import Message, asked_of, content_of
+from atomr_local.http_server.routes import trace_summary
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import all_strategies
@@ -147,6 +149,41 @@ def test_messages_become_a_conversation() -> None:
     assert asked_of([Message(role="user", content="Who?")], [], load_settings()) == ("Who?", None)
 
 
+def test_a_follow_up_says_how_it_was_understood() -> None:
+    trace = answered("and who wrote it?")
+    trace.understood_as, trace.took_from = "Who wrote \x1b[1mEmma?", ["t0"]
+    text, citations = content_of(trace)
+    assert text == "Jane Austen. [1] [2]\n\nUnderstood as: Who wrote Emma?"
+    assert [text[item.start : item.end] for item in citations] == ["[1]", "[2]"]
+    trace.status, trace.reason = "unknown", "No page tells it."
+    assert content_of(trace)[0].endswith("\n\nUnderstood as: Who wrote Emma?")
+    trace.took_from = []
+    assert "Understood as" not in content_of(trace)[0], "a first question is not commented on"
+
+
+def test_an_answer_that_is_no_longer_known_is_read_as_it_was_told() -> None:
+    told = "The answer is J. R. R. Tolkien. [1] [2]\n\nUnderstood as: Who wrote The Hobbit?"
+    said = [Message(role="user", content="who wrote it"), Message(role="assistant", content=told)]
+    _, conversation = asked_of([*said, Message(role="user", content="and where?")], [], load_settings())
+    assert conversation is not None
+    [turn] = conversation.turns
+    assert (turn.question, turn.answer) == ("Who wrote The Hobbit?", "J. R. R. Tolkien")
+
+
+async def test_a_client_that_sends_the_history_is_told_what_was_asked(serve: Serve) -> None:
+    said = [{"role": "user", "content": "Who wrote The Hobbit?"}, {"role": "assistant", "content": "J. R. R. Tolkien"}]
+    server = serve(FakeBackbone("When was J. R. R. Tolkien born?", reply("1892")))
+    found = (await chat(server, messages=[*said, {"role": "user", "content": "when was he born?"}])).json
+    assert found["atomr"]["understood_as"] == "When was J. R. R. Tolkien born?"
+    assert found["choices"][0]["message"]["content"].endswith("Understood as: When was J. R. R. Tolkien born?")
+    whole = "Who was the paternal grandfather of Charles Darwin?"
+    found = (
+        await chat(serve(FakeBackbone(reply("Erasmus"))), messages=[*said, {"role": "user", "content": whole}])
+    ).json
+    assert found["atomr"]["understood_as"] == whole
+    assert "Understood as" not in found["choices"][0]["message"]["content"]
+
+
 async def test_an_answer_of_unknown_origin_does_not_reach_the_web_beside_private_indexes(serve: Serve) -> None:
     said = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Secret."}, *ASKED]
     settings = {"privacy": {"indexes": "diary"}, "web": {"enabled": True}, "sources": ("graph",)}
@@ -182,3 +219,25 @@ async def test_texts_are_embedded_as_numbers_and_in_base64(serve: Serve) -> None
     for wrong in ({"input": []}, {"input": [""]}, {"input": [[1, 2]]}, {"dimensions": 3}, {"input": ["x"] * 257}):
         assert (await embed(**wrong)).status == 400
     assert (await embed(model="text-embedding-3-small")).status == 404
+
+
+def test_a_message_shows_the_passage_that_the_answer_rests_on() -> None:
+    text, citations = content_of(quoting_trace())
+    assert text.startswith(
+        "The answer is cash. [1]\n\n> The office is open from 9 to 17. »Permits are paid in cash.«\n>"
+    )
+    assert text.endswith("\n\nPermits (permits.pdf, p. 4, Fees)") and len(citations) == 1
+    text, [citation] = content_of(quotation_trace())
+    assert text == "> Bring the following:\n> passport\n> two photos\n\nPermits (permits.pdf, p. 4, Fees) [1]"
+    assert text[citation.start : citation.end] == "[1]"
+
+
+def test_a_message_without_an_answer_shows_the_closest_passages() -> None:
+    text, citations = content_of(closest_trace())
+    assert "\n\nNot answered; closest in your documents\n\n> The office" in text
+    assert [(text[item.start : item.end], item.item.id) for item in citations] == [("[1]", "e1"), ("[2]", "e2")]
+    assert text.endswith("→ Search the graph too.\n→ Add knowledge: pages or documents that tell it.")
+    assert "--" not in text and "F2" not in text
+    summary = trace_summary(closest_trace())
+    assert summary["closest"][1] == {"evidence": "e2", "spans": [[0, 17]]}
+    assert summary["advice"][0] == "Search the web too, if the server allows it."

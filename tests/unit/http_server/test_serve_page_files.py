@@ -13,8 +13,8 @@ from unit.http_server.conftest import Serve
 
 from atomr_local.credentials import Secret
 from atomr_local.http_server import app
-from atomr_local.http_server.page import PAGE_FILES, page_words
-from atomr_local.reasoning.confidence.words import confidence_levels, confidence_symbol, confidence_word
+from atomr_local.http_server.routes import PAGE_FILES, page_words
+from atomr_local.reasoning.confidence import confidence_levels, confidence_symbol, confidence_word
 
 STATIC = Path(app.__file__).with_name("static")
 SCRIPTS = sorted(name for name in PAGE_FILES if name.endswith(".js"))

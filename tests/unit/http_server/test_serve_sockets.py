@@ -15,8 +15,8 @@ from support.served_parts import Endless
 from unit.http_server.conftest import Serve, served
 
 from atomr_local.errors import InputError
-from atomr_local.http_server import protocol
-from atomr_local.http_server.running import listening_socket
+from atomr_local.http_server import limits as protocol
+from atomr_local.http_server.app import listening_socket
 
 SUN = {"question": "What shines?", "strategy": "closed-book"}
 

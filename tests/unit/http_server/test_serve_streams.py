@@ -12,7 +12,7 @@ from support.asgi_calls import Call
 from support.fake_parts import FakeBackbone, reply
 from unit.http_server.conftest import Serve
 
-from atomr_local.http_server.replies import EventStream, json_text
+from atomr_local.http_server.questions import EventStream, json_text
 
 Pieces = list[bytes]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.indexing import in_use
+from atomr_local.indexing import starter as in_use
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.in_use import IndexesInUse
+from atomr_local.indexing.starter import IndexesInUse
 from atomr_local.indexing.store import IndexKind, index_path
 
 AUTOMATIC: dict[IndexKind, str] = {"text": "", "graph": ""}

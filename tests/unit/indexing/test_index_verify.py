@@ -18,18 +18,17 @@ from support.fake_embedder import FakeEmbedder
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError, SourceError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds import digests, publishing
-from atomr_local.indexing.builds.ledger import Ledger
-from atomr_local.indexing.builds.report import Report
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.builds import publishing as digests
+from atomr_local.indexing.builds.ledger import Ledger, Report
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.opening import opening_problem
-from atomr_local.indexing.repair import repair_indexes
 from atomr_local.indexing.text_index import table as text_table
 from atomr_local.indexing.text_index import verify as text_verify
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
-from atomr_local.indexing.verify import verify_indexes
+from atomr_local.indexing.verify import repair_indexes, verify_indexes
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.answer_type import SURE, expected_type
-from atomr_local.tree.answer_types import AnswerType
+from atomr_local.language.question_kind import SURE, expected_type
+from atomr_local.tree.calls import AnswerType
 
 
 @pytest.mark.parametrize(

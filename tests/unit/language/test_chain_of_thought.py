@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.chain_of_thought import gives_answer, only_concludes, search_words
+from atomr_local.language.sentences import gives_answer, only_concludes, search_words
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.countries import countries_in, country_named, country_of
+from atomr_local.language.names import countries_in, country_named, country_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.dated import between_dates, only_in_dates
-from atomr_local.language.facts_in_text import facts_in
+from atomr_local.language.literals import between_dates, only_in_dates
+from atomr_local.language.properties import facts_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.facts_in_text import StatedFact, facts_in
+from atomr_local.language.properties import StatedFact, facts_in
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.language.is_question import understands
+from atomr_local.language.question_kind import understands
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,11 @@ from __future__ import annotations
 from atomr_local.backbone.gbnf import word_runs
 from atomr_local.indexing.text_index.chunking import passages
 from atomr_local.language.names import comparable, phrase, words
-from atomr_local.language.scripts import first_words, pieces, size_in_words, terms, unspaced
-from atomr_local.language.sentences import sentences
-from atomr_local.reasoning.asking.extractive_compression import cut_passage
+from atomr_local.language.sentences import first_words, pieces, sentences, size_in_words, terms, unspaced
+from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.operators import overlap_coefficient
-from atomr_local.reasoning.reading.citation_verification import holds
-from atomr_local.reasoning.verdict.repetition import repeats
+from atomr_local.reasoning.reading.checks import holds
+from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.sources.protocol import Evidence, SourceName
 
 TOKYO = "東京は日本の首都である。人口は約1400万人である。富士山は日本で最も高い山である。"

@@ -13,7 +13,7 @@ from support.mcp_process import McpProcess, mcp_process, notification, request
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from atomr_local.mcp_server.standard_streams import LONGEST_MESSAGE, BoundedLines
+from atomr_local.mcp_server import LONGEST_MESSAGE, BoundedLines
 
 SUN = {"question": "What shines?", "strategy": "closed-book"}
 

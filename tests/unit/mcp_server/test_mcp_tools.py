@@ -18,16 +18,15 @@ from support.served_parts import Endless, PagesSource
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp import Client, MCPError
 
-from atomr_local.answer import Answer
+from atomr_local.asked import Answer
 from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import index_path
-from atomr_local.mcp_server.answers import Answers
-from atomr_local.mcp_server.server import check_handing_on, make_server
+from atomr_local.mcp_server import Answers, check_handing_on, make_server
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.serving.lookup_desk import LookupDesk
+from atomr_local.serving import LookupDesk
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Retrieval
@@ -102,7 +101,7 @@ async def test_ask_gives_answer_tree_and_trace_and_tells_its_progress() -> None:
         found = done.structured_content
         assert found is not None
         assert (found["status"], found["values"], found["basis"]) == ("answered", ["the sun"], "model")
-        assert found["tree"][0]["question"] == "What shines?"
+        assert found["tree"][0]["question"] == found["understood_as"] == "What shines?"
         [kept] = (await client.read_resource(found["trace"])).contents
         assert json.loads(kept.text)["answers"] == ["the sun"]  # type: ignore[union-attr]
     assert "the sun" in told

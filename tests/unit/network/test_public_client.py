@@ -16,10 +16,8 @@ import httpcore
 import pytest
 from support.fake_resolver import Resolver
 
-from atomr_local.network import addresses
-from atomr_local.network.addresses import NotPublicError, TooMuchError
-from atomr_local.network.client import PublicClient
-from atomr_local.network.relay import PublicRelay
+from atomr_local import network as addresses
+from atomr_local.network import NotPublicError, PublicClient, PublicRelay, TooMuchError
 
 
 def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:

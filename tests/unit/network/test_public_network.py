@@ -8,7 +8,7 @@ import httpcore
 import pytest
 from support.fake_resolver import Resolver
 
-from atomr_local.network.addresses import (
+from atomr_local.network import (
     NotPublicError,
     PublicBackend,
     is_public,

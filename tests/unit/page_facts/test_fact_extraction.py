@@ -14,7 +14,7 @@ from atomr_local.indexing.embedding.span_reader import SpanVerdict
 from atomr_local.page_facts.extraction import ModelReading, NearRelations, PassageFact, facts_of_page
 from atomr_local.page_facts.passages import PagePassage
 from atomr_local.page_facts.wordings import asked_relations
-from atomr_local.reasoning.reading.reading import Reading
+from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.sources.protocol import Evidence
 
 TEXT = "Leda covers about 468 square kilometres. Its capital is Vella."

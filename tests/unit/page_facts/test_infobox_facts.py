@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomr_local.page_facts.extraction import facts_of_page
-from atomr_local.page_facts.infobox_facts import infobox_facts
+from atomr_local.page_facts.extraction import facts_of_page, infobox_facts
 from atomr_local.page_facts.passages import PagePassage
 
 

@@ -14,9 +14,7 @@ from support.graph_world import Asker
 from atomr_local.cli.main import main
 from atomr_local.indexing.store import index_path
 from atomr_local.indexing.text_index.documents import build_documents_index
-from atomr_local.page_facts.extraction import facts_of_page
-from atomr_local.page_facts.labelled import labelled_facts
-from atomr_local.page_facts.labels import relation_of
+from atomr_local.page_facts.extraction import facts_of_page, labelled_facts, relation_of
 from atomr_local.page_facts.passages import PagePassage
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.nodes import Operator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.page_facts.stated import short_answer, stated_facts, usable_name
+from atomr_local.page_facts.wordings import short_answer, stated_facts, usable_name
 
 
 def told(title: str, text: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.planning.answer_form import in_asked_form
+from atomr_local.planning.plan_repairs import in_asked_form
 from atomr_local.tree.compact import parse_compact, to_compact
 
 AREAS = '1. What is the area of Slovenia? = Relate("Slovenia", "area")\n2. What is the area of Lebanon? = Relate("Lebanon", "area")\n'

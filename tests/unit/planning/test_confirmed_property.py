@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.planning.confirmed_property import with_confirmed_property
+from atomr_local.planning.plan_repairs import with_confirmed_property
 from atomr_local.tree.compact import parse_compact, to_compact
 
 

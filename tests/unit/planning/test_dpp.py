@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from atomr_local.planning.dpp import greedy
+from atomr_local.planning.examples import greedy
 
 
 def chosen(kernel: Sequence[Sequence[float]], count: int) -> list[int]:

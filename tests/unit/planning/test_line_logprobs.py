@@ -7,7 +7,7 @@ import math
 import pytest
 
 from atomr_local.backbone.protocol import Generation, Token
-from atomr_local.planning.line_logprobs import decompositions, line_logprobs
+from atomr_local.planning.planner import decompositions, line_logprobs
 from atomr_local.tree.compact import parse_compact
 
 TEXT = '0. Q?\n1. Who? = Relate("Emma", "author")\n2. Where is [1]?\n 3. What?'

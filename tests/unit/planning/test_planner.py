@@ -9,8 +9,7 @@ from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary, shape_terms
-from atomr_local.planning.grammar import plan_grammar
-from atomr_local.planning.planner import Planner, unfounded_names
+from atomr_local.planning.planner import Planner, plan_grammar, unfounded_names
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
 
@@ -186,6 +185,14 @@ def test_what_is_no_question_has_no_steps() -> None:
     plan = planner(FakeBackbone("0. Hallo! = Answer(nothing)")).plan("hello")
     assert plan.tree.expects is not None and plan.tree.expects.type == "nothing"
     assert plan.tree.question == "hello"
+
+
+@pytest.mark.parametrize("question", ["What is the padlock code of the shed?", "How many hens may I keep?"])
+def test_english_that_the_model_takes_for_another_language_is_looked_up(question: str) -> None:
+    plan = planner(FakeBackbone(f"0. {question} = Answer(language)")).plan(question)
+    assert (plan.tree.is_direct, plan.tree.expects, plan.tree.question) == (True, None, question)
+    foreign = planner(FakeBackbone("0. Wer schrieb Hamlet? = Answer(language)")).plan("Wer schrieb Hamlet?")
+    assert foreign.tree.expects is not None and foreign.tree.expects.type == "language"
 
 
 def test_a_plan_of_another_question_is_sent_back() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone
 
+from atomr_local.planning.coverage import find_name, with_searches
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.planning.shorthand import find_name, with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
-from atomr_local.tree.nodes import Tree
-from atomr_local.tree.renumbering import renumbered
+from atomr_local.tree.nodes import Tree, renumbered
 from atomr_local.tree.validation import Limits, validate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 
-from atomr_local.planning.spelling import Respelt, respelt
+from atomr_local.planning.coverage import Respelt, respelt
 from atomr_local.strategies.shared.plans import make_plan
 from atomr_local.tree.compact import parse_compact
 

@@ -6,8 +6,8 @@ import pytest
 from support.fake_parts import FakeBackbone
 
 from atomr_local.planning.examples import ExampleLibrary
+from atomr_local.planning.plan_repairs import comparing_filters, with_comparisons
 from atomr_local.planning.planner import Planner
-from atomr_local.planning.superlatives import comparing_filters, with_comparisons
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.validation import Limits, check

@@ -17,17 +17,21 @@ from support.eval_fakes import read_lines
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.evaluation.datasets import load_plans, load_questions
-from atomr_local.question_making import limits
-from atomr_local.question_making.checks import Reason
-from atomr_local.question_making.composing import Composed
-from atomr_local.question_making.hops import FORMS
-from atomr_local.question_making.journal import DROPPED_FILE, QUESTIONS_FILE, WEB_FILE, deciding
-from atomr_local.question_making.knowledge import Knowledge
-from atomr_local.question_making.limits import RELATION_FULL
-from atomr_local.question_making.lines import questions_of
-from atomr_local.question_making.making import Making, Step, Wanted, Yield
-from atomr_local.question_making.near import NearValues
-from atomr_local.question_making.trials import Failed
+from atomr_local.question_making import making as limits
+from atomr_local.question_making.hops import FORMS, Composed, questions_of
+from atomr_local.question_making.knowledge import Knowledge, NearValues, Reason
+from atomr_local.question_making.making import (
+    DROPPED_FILE,
+    QUESTIONS_FILE,
+    RELATION_FULL,
+    WEB_FILE,
+    Failed,
+    Making,
+    Step,
+    Wanted,
+    Yield,
+    deciding,
+)
 from atomr_local.tree.validation import Limits
 
 LOCAL = ("text-graph", "graph-text")

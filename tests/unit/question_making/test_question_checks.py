@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from support.crossing_world import build_world, opened
 
-from atomr_local.question_making.bridges import graph_to_text, text_to_graph
-from atomr_local.question_making.checks import Reason, answer_leak, first_problem
-from atomr_local.question_making.composing import composed
+from atomr_local.question_making.hops import composed
+from atomr_local.question_making.knowledge import Reason, answer_leak, first_problem, graph_to_text, text_to_graph
 
 Found = dict[str, tuple[tuple[str, ...], str]]
 

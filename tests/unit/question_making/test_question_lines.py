@@ -9,9 +9,7 @@ import pytest
 from support.eval_fakes import write_lines
 
 from atomr_local.errors import InputError
-from atomr_local.question_making.composing import composed
-from atomr_local.question_making.hops import Candidate, Hop
-from atomr_local.question_making.lines import line_of, questions_of
+from atomr_local.question_making.hops import Candidate, Hop, composed, line_of, questions_of
 
 
 def line(**changed: Any) -> dict[str, Any]:

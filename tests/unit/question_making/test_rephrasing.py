@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.question_making.composing import Composed, composed, confirming
-from atomr_local.question_making.hops import Candidate, Hop
-from atomr_local.question_making.rephrasing import problem_with, relations, same_hops
+from atomr_local.question_making.hops import Candidate, Composed, Hop, composed, confirming
+from atomr_local.question_making.reviewing import problem_with, relations, same_hops
 from atomr_local.tree.compact import parse_compact
 
 CANDIDATE = Candidate(

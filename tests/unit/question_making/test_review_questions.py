@@ -14,11 +14,8 @@ from support.eval_fakes import read_lines
 from atomr_local.cli.commands.questions import questions
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import load_plans, load_questions
-from atomr_local.question_making.composing import composed, confirming
-from atomr_local.question_making.hops import Candidate, Hop
-from atomr_local.question_making.lines import line_of, questions_of
+from atomr_local.question_making.hops import Candidate, Hop, composed, confirming, line_of, outdated, questions_of
 from atomr_local.question_making.reviewing import accepted_file, reviews_file
-from atomr_local.question_making.revised import outdated
 from atomr_local.tree.validation import Limits
 
 

@@ -11,10 +11,9 @@ from support.crossing_world import FACTS, PAGES, build_world, opened
 
 from atomr_local.cli.commands.questions import questions
 from atomr_local.indexing import store
-from atomr_local.question_making.bridges import graph_to_text, text_to_graph
-from atomr_local.question_making.composing import composed
-from atomr_local.question_making.lines import line_of, questions_of
-from atomr_local.question_making.supported import unsupported
+from atomr_local.question_making.hops import composed, line_of, questions_of
+from atomr_local.question_making.knowledge import graph_to_text, text_to_graph
+from atomr_local.question_making.reviewing import unsupported
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import pytest
 from support.eval_fakes import make_trace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.question_making.checks import Reason
-from atomr_local.question_making.composing import Composed, composed, confirming
-from atomr_local.question_making.hops import Candidate, Hop, Source
-from atomr_local.question_making.trials import Trials, holds, trial_settings
+from atomr_local.question_making.hops import Candidate, Composed, Hop, Source, composed, confirming
+from atomr_local.question_making.knowledge import Reason
+from atomr_local.question_making.making import Trials, holds, trial_settings
 from atomr_local.reasoning.trace.events import Event, Finished, LeavesMachine
 from atomr_local.reasoning.trace.schema import Guess, Trace
 from atomr_local.settings.schema import load_settings

@@ -8,9 +8,8 @@ import pytest
 from support.crossing_world import build_world, opened
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.question_making.bridges import graph_to_web, text_to_web
-from atomr_local.question_making.composing import composed
-from atomr_local.question_making.web import WebSearch
+from atomr_local.question_making.hops import composed
+from atomr_local.question_making.knowledge import WebSearch, graph_to_web, text_to_web
 from atomr_local.sources.web import WebSource
 
 

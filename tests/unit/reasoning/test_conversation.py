@@ -10,7 +10,7 @@ from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
-from atomr_local.strategies.understanding import understand
+from atomr_local.strategies.protocol import Unclear, understand
 
 EARLIER = Conversation(
     "t1",
@@ -45,13 +45,41 @@ def test_the_model_sees_the_turns_and_what_it_writes_is_the_question() -> None:
 @pytest.mark.parametrize("written", ["Who was Ada Lovelace's mother?", "Who was Rosa Ferrer's mother in 1931?", ""])
 def test_what_nobody_said_is_not_taken(written: str) -> None:
     text, trace = understood("and her mother?", written)
-    assert text == "and her mother?"
-    assert trace.took_from == []
-    assert "taken as it was typed" in trace.warnings[0]
+    assert text == "Who is Rosa Ferrer's mother?", "grammar does without the model's version"
+    assert (trace.took_from, trace.warnings) == (["t2"], [])
+
+
+def test_a_pronoun_that_stays_open_is_never_planned() -> None:
+    with pytest.raises(Unclear) as raised:
+        understood("how long is it?", "How long is the Nile?")
+    assert raised.value.reference.words == "it"
+    backbone = FakeBackbone("How long is the Nile?")
+    tools = toolbox("how long is it?", backbone)
+    tools.conversation = EARLIER
+    assert understand("how long is it?", tools, given=None, rewrites=True, asks_back=False) == "how long is it?"
+    [warning] = tools.recorder.trace.warnings
+    assert warning == "The follow-up could not be understood from the conversation, so it was taken as typed."
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Who was the paternal grandfather of Charles Darwin?",
+        "which planet is the biggest?",
+        "what is 17 * 23",
+        "🇫🇷 capital? 🗼",
+        "summarise Marie Curie",
+        "Alice owes Bob 20 euros. Bob owes Carol 10 euros. Who owes most?",
+        "Who was Charles Darwin and when was he born?",
+    ],
+)
+def test_a_complete_question_is_not_put_to_the_model(typed: str) -> None:
+    text, trace = understood(typed)
+    assert (text, trace.took_from, trace.conversation) == (typed, [], "t1")
 
 
 def test_a_change_of_topic_takes_nothing() -> None:
-    text, trace = understood("How deep is Lake Arn?", "How deep is Lake Arn?")
+    text, trace = understood("How deep is Lake Arn?")
     assert (text, trace.took_from, trace.warnings) == ("How deep is Lake Arn?", [], [])
 
 
@@ -62,8 +90,7 @@ def test_what_a_person_says_is_meant_is_not_put_to_the_model() -> None:
 
 def test_an_adapter_that_has_not_learnt_it_is_not_asked() -> None:
     text, trace = understood("and her mother?", rewrites=False)
-    assert text == "and her mother?"
-    assert "has not learnt" in trace.warnings[0]
+    assert (text, trace.warnings) == ("Who is Rosa Ferrer's mother?", [])
 
 
 def test_names_keep_the_entity_they_stood_for() -> None:
@@ -81,6 +108,15 @@ def test_a_conversation_is_made_of_what_was_answered() -> None:
     assert [turn.trace_id for turn in made.turns] == ["a", "c"]
     assert made.lines() == ["Q: where?", "A: Girona", "Q: Why Girona?", "A: Unknown"]
     assert made.entity("Girona") == "urn:x:2"
+
+
+def test_what_was_not_looked_up_is_no_turn_but_belongs_to_the_conversation() -> None:
+    hello = Trace("hello", "atomr", {}, status="unknown", id="a")
+    back = Trace("who is he?", "atomr", {}, status="unknown", id="b", conversation="a", understood_as="who is he?")
+    made = Conversation.of([hello, back])
+    assert (made.id, made.turns, bool(made), bool(Conversation())) == ("a", (), True, False)
+    trace, _ = asked("Who painted The Harbour?", reply("Rosa Ferrer"), conversation=made)
+    assert (trace.answers, trace.conversation) == (["Rosa Ferrer"], "a")
 
 
 def test_the_assistant_goes_on_and_the_graph_is_asked_for_the_same_entity() -> None:
@@ -128,6 +164,45 @@ def test_a_first_question_may_be_said_to_mean_something_else() -> None:
     assert trace.understood_as == "Who painted The Harbour?"
     assert trace.conversation == ""
     assert "The Harbour" in backbone.prompts[0].messages[-1].content
+
+
+def asked(question: str, *replies: str, conversation: Conversation | None = EARLIER) -> tuple[Trace, FakeBackbone]:
+    backbone = FakeBackbone(*replies)
+    with Assistant(load_settings(sources=()), backbone) as assistant:  # type: ignore[arg-type]
+        list(assistant.ask(question, strategy="closed-book", conversation=conversation))
+        assert assistant.last_trace is not None
+        return assistant.last_trace, backbone
+
+
+@pytest.mark.parametrize("typed", ["what can you do?", "thanks", "מי כתב את המלט?", "Wo wurde er geboren?"])
+def test_what_asks_nothing_is_declined_as_in_a_new_conversation(typed: str) -> None:
+    first, _ = asked(typed, conversation=None)
+    later, backbone = asked(typed)
+    assert (later.status, later.reason) == (first.status, first.reason) == ("unknown", first.reason)
+    assert (later.conversation, later.took_from, later.understood_as) == ("t1", [], typed)
+    assert not backbone.prompts, "nothing is put to the model"
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("Who?", "It is not clear what “Who?” asks about."),
+        ("why?", "It is not clear what “why?” asks about."),
+        ("when was he born?", "It is not clear who or what “he” refers to."),
+    ],
+)
+def test_without_a_turn_before_it_a_reference_is_asked_back(typed: str, reason: str) -> None:
+    for conversation in (None, Conversation()):
+        trace, backbone = asked(typed, conversation=conversation)
+        assert (trace.status, trace.reason, backbone.prompts) == ("unknown", reason, [])
+        assert not any("web" in one or "F2" in one for one in trace.advice)
+
+
+def test_what_no_rewriting_makes_clear_is_asked_back() -> None:
+    trace, backbone = asked("how long is it?", "How long is the Nile?")
+    assert (trace.status, trace.reason) == ("unknown", "It is not clear who or what “it” refers to.")
+    assert trace.advice == ["Write the name instead of “it”."]
+    assert (len(backbone.prompts), trace.conversation, trace.nodes) == (1, "t1", [])
 
 
 def test_of_a_question_asked_again_right_away_the_later_answer_counts() -> None:

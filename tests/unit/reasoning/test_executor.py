@@ -64,6 +64,39 @@ def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_end
     assert run.node(1).signals["reading"] == pytest.approx(0.95)
 
 
+def read_of(*pages: tuple[str, str]) -> FakeSource:
+    return FakeSource("text", {"Ann Lee phone": passages(*pages)})
+
+
+PHONE = '1. What is the phone number of Ann Lee? = Relate("Ann Lee", "phone")'
+DIRECTORY = ("Members", "Name: Bob Ray; Phone: 555\nName: Ann Lee; Phone: 777")
+READ = {"beam": False, "rival": False, "guess": False}
+
+
+def test_evidence_about_another_is_a_signal_and_supports_nothing() -> None:
+    text = read_of(("Eve Lee", "Eve Lee is a cook. Her phone number is 555."), ("Rome", "Ann Lee lived in Rome."))
+    run = Run(FATHER, PHONE, FakeBackbone(reply("555", evidence=[1])), text, features=READ)
+    assert (run.node(1).answers, run.node(1).signals["subject"], run.node(1).supported) == (["555"], 0.0, False)
+    own = read_of(("Rome", "No."), ("Ann Lee", "Her phone number is 555."))
+    run = Run(FATHER, PHONE, FakeBackbone(reply("555", evidence=[2])), own, features=READ)
+    assert (run.node(1).signals["subject"], run.node(1).supported) == (1.0, True)
+
+
+def test_an_answer_in_anothers_row_is_read_again_in_the_right_row() -> None:
+    backbone = FakeBackbone(reply("555", evidence=[1]), reply("777", evidence=[1]))
+    run = Run(FATHER, PHONE, backbone, read_of(DIRECTORY), features=READ)
+    assert "Bob Ray" in backbone.asked[0]
+    assert "Bob Ray" not in backbone.asked[1]
+    assert (run.node(1).answers, run.node(1).cited, run.node(1).signals["subject"]) == (["777"], ["e1"], 1.0)
+    assert run.node(1).dropped[-1] == "read again in the row of Ann Lee: the first answer was in that of Bob Ray"
+
+
+def test_where_the_right_row_does_not_tell_the_wrong_one_stays_refused() -> None:
+    backbone = FakeBackbone(reply("555", evidence=[1]), UNKNOWN)
+    run = Run(FATHER, PHONE, backbone, read_of(DIRECTORY), features=READ)
+    assert (run.node(1).answers, run.node(1).signals["subject"]) == (["555"], 0.0)
+
+
 @pytest.mark.parametrize("unsure", [Said(reply("Bob", evidence=[1]), 0.85), Said(UNKNOWN, 0.99)])
 def test_where_the_page_alone_leaves_it_unsure_everything_is_read(unsure: Said) -> None:
     backbone = FakeBackbone(unsure, Said(reply("Eve", evidence=[2]), 0.7))

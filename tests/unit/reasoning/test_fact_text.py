@@ -9,23 +9,23 @@ from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.fact_text import FactReader
+from atomr_local.reasoning.source_access import FactReader
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
 FOUND = (fact("Paris", "country", "France", 3.0), fact("Par\x1b[31mis", "twin\ncity", "Rome", 1.0))
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> Toolbox:
+def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
     tools = toolbox("Which city?", FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
     tree = fallback_tree("Which city?")
     tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
     return tools
 
 
-def reader(tools: Toolbox) -> FactReader:
+def reader(tools: QuestionContext) -> FactReader:
     assert tools.facts is not None
     return tools.facts
 

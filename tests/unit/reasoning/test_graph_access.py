@@ -9,11 +9,11 @@ from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.graph_access import GraphAccess, told
 from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.source_access import GraphAccess, told
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
@@ -52,7 +52,7 @@ class FakeGraph(FakeSource):
         return self.answer
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> Toolbox:
+def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
     tools = toolbox("Which city?", FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
     tree = fallback_tree("Which city?")
     tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
@@ -73,7 +73,7 @@ def test_two_queries_that_read_alike_are_two_pieces_of_evidence(asked: str) -> N
     assert [IRI + ">" in item.locator["sparql"] for item in known] == [True, False]
 
 
-def access(tools: Toolbox) -> GraphAccess:
+def access(tools: QuestionContext) -> GraphAccess:
     assert tools.graph is not None
     return tools.graph
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.reasoning.arguments import fill_question, resolve_arguments
-from atomr_local.reasoning.results import MOST_TOLD, Result
+from atomr_local.reasoning.results import MOST_TOLD, Result, fill_question, resolve_arguments
 from atomr_local.sources.protocol import Value, ValueKind
 from atomr_local.tree.compact import parse_compact
 

@@ -9,10 +9,10 @@ from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.pages import PageReader
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.source_access import PageReader
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
@@ -23,14 +23,14 @@ CURIE = (
 )  # fmt: skip
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> Toolbox:
+def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
     tools = toolbox(QUESTION, FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
     tree = fallback_tree(QUESTION)
     tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
     return tools
 
 
-def reader_of(tools: Toolbox) -> PageReader:
+def reader_of(tools: QuestionContext) -> PageReader:
     assert tools.pages is not None
     return tools.pages
 

@@ -10,8 +10,8 @@ from support.fake_parts import FakeBackbone, toolbox
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.parts import Parts, quiet
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
+from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources import reranking
 from atomr_local.sources.protocol import Evidence
@@ -139,7 +139,7 @@ def test_one_passage_is_the_same_in_every_list() -> None:
 
 def test_a_toolbox_ranks_with_what_the_parts_have() -> None:
     assert toolbox("Q?", FakeBackbone()).ranking.ranked("Q?", PIECES[:2], 5, Cancellation()) == PIECES[:2]
-    parts = Parts(load_settings())
+    parts = Session(load_settings())
     parts._embedder = Vectors()
     source: Any = object()
     # The embedder is at hand where the text index is; for graph and web alone it is not loaded.
@@ -148,14 +148,14 @@ def test_a_toolbox_ranks_with_what_the_parts_have() -> None:
 
 
 def test_a_reranker_that_is_not_there_is_told_when_it_is_needed() -> None:
-    parts = Parts(load_settings(retrieval={"reranker": "/nowhere"}))
+    parts = Session(load_settings(retrieval={"reranker": "/nowhere"}))
     with pytest.raises(Exception, match="not a directory"):
         parts.ranking({}).ranked("Which?", PIECES[:3], 5, Cancellation())
 
 
 def test_the_sources_and_the_ranking_share_one_cross_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reranking, "check_cross_encoder", lambda _directory: None)
-    parts = Parts(load_settings(retrieval={"reranker": str(tmp_path)}))
+    parts = Session(load_settings(retrieval={"reranker": str(tmp_path)}))
     shared = parts._source_tools(quiet).reranker()
     assert shared is not None
     monkeypatch.setattr(shared, "scores", Scores(0.1, 0.9, 0.9).scores)

@@ -11,14 +11,14 @@ from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.trace.events import Event, PlanReady, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.sources.protocol import Request, Retrieval, Value
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Operator
 
 QUESTION = "Who wrote Hamlet?"
 
 
-def tools_of(*sources: FakeSource, events: list[Event] | None = None, **given: Any) -> Toolbox:
+def tools_of(*sources: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
     """A question's tools over scripted sources; a call of the model fails the test."""
     tools = toolbox(QUESTION, FakeBackbone(), *sources, sink=(events if events is not None else []).append, **given)
     tree = fallback_tree(QUESTION)

@@ -10,8 +10,8 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, 
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError
-from atomr_local.history.files.trace_import import parse_trace
-from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel
+from atomr_local.history.trace_import import parse_trace
+from atomr_local.reasoning.confidence import Calibration, LogisticModel
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import (
     EvidenceFound,

@@ -16,7 +16,9 @@ from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, NodeAdded, NodeFinished, NodeStarted, PlanReady
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.sources.protocol import Evidence, Value
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.verdict.judge import AnswerVerdict, conclusion
+from atomr_local.sources.protocol import Evidence, Quote, Value
 
 PASSAGE = Evidence("text", "Ann Lee", "Ann Lee was born in York.", 1.0, "ann", {"passage": "1", "span": [0, 25]})
 
@@ -141,4 +143,39 @@ def test_nothing_else_builds_the_end_of_a_node() -> None:
         and isinstance(node.func, ast.Attribute | ast.Name)
         and "NodeFinished" in ast.unparse(node.func)
     ]
-    assert built == ["reasoning/steps.py", "tui/question/replay.py"]
+    assert built == ["reasoning/steps.py", "tui/question/correction.py"]
+
+
+def _answered(scene: Scene, answer: str, *quotes: str) -> Trace:
+    with scene.steps.root("Where was Ann Lee born?") as step:
+        [piece] = scene.recorder.take_in([PASSAGE])
+        scene.recorder.emit(EvidenceFound(node_id=0, source="text", evidence=(piece,)))
+        spans = [(PASSAGE.text.index(quote), PASSAGE.text.index(quote) + len(quote)) for quote in quotes]
+        step.result = Result(
+            (Value(answer),), "direct_rag", 0.5, [piece], [piece.id], quotes=tuple(Quote("e1", *span) for span in spans)
+        )
+    return scene.recorder.trace
+
+
+def test_what_an_answer_quotes_is_in_the_event_and_in_the_trace(scene: Scene) -> None:
+    trace = _answered(scene, "York", "born in York.")
+    [ended] = scene.told(NodeFinished)
+    assert isinstance(ended, NodeFinished)
+    assert trace.node(0).quotes == list(ended.quotes) == [{"evidence": "e1", "span": [12, 25]}]
+    assert ended.to_dict()["quotes"] == ({"evidence": "e1", "span": [12, 25]},)
+
+
+@pytest.mark.parametrize(
+    ("answer", "quotes", "kind", "told"),
+    [
+        ("York", ("born in York.",), "value", "The answer is York."),
+        ("Ann Lee was born in York.", ("Ann Lee was", "born in York."), "quotation", "Ann Lee was born in York."),
+        ("Ann Lee\nwas born", ("Ann Lee was born",), "quotation", "Ann Lee\nwas born"),
+        ("York", (), "value", "The answer is York."),
+    ],
+)
+def test_an_answer_that_is_what_it_quotes_is_a_quotation(
+    scene: Scene, answer: str, quotes: tuple[str, ...], kind: str, told: str
+) -> None:
+    ready = conclusion(_answered(scene, answer, *quotes), AnswerVerdict("answered"))
+    assert (ready.answer_kind, ready.answer, ready.answers) == (kind, told, (answer,))

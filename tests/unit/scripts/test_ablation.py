@@ -140,15 +140,15 @@ from without_rule import RULES
 RULES["every"]()
 from atomr_local.cli.main import main
 from atomr_local import assistant
-from atomr_local.language.countries import countries_in
+from atomr_local.language.names import countries_in
 from atomr_local.language.words import english
-from atomr_local.language.answer_type import expected_type
-from atomr_local.reasoning.answer_selection.selection import year_asked_for
-from atomr_local.reasoning.verdict.repetition import repeats
-from atomr_local.sources.graph import entity_types, linking
-from atomr_local.sources.graph.filter import conditions
-from atomr_local.sources.graph.properties import phrases, question_matching
-from atomr_local.sources.graph.relate import counting, ordering
+from atomr_local.language.question_kind import expected_type
+from atomr_local.reasoning.answer_selection import year_asked_for
+from atomr_local.reasoning.verdict.judge import repeats
+from atomr_local.sources.graph import entity_sets as entity_types, linking
+from atomr_local.sources.graph import conditions
+from atomr_local.sources.graph.properties import matching as phrases, matching as question_matching
+from atomr_local.sources.graph.relate import values as counting, values as ordering
 assert assistant.understands("hello")[0] == "question"
 assert expected_type("Which countries border Chad?").probability == 0
 assert not expected_type("Which countries border Chad?").several

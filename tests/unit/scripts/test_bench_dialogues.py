@@ -13,8 +13,7 @@ from support.bench_runs import declined, told, write_run
 from training.splits import for_calibration
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Prediction, prediction_of
-from atomr_local.evaluation.records import read_records
+from atomr_local.evaluation.datasets import Prediction, prediction_of, read_records
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace

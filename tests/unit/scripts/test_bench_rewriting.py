@@ -12,7 +12,7 @@ from support.fake_parts import FakeBackbone
 from training.splits import for_calibration
 
 from atomr_local.errors import InputError
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 
 
@@ -94,7 +94,7 @@ def test_a_random_part_is_always_the_same_and_grows() -> None:
 
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, replies: list[str], *options: str) -> tuple[int, FakeBackbone]:
     model = FakeBackbone(*replies)
-    monkeypatch.setattr(bench, "Parts", lambda settings: Parts(settings, model))
+    monkeypatch.setattr(bench, "Session", lambda settings: Session(settings, model))
     known = ["--out", str(tmp_path / "out"), "--data", str(tmp_path)]
     return bench.main([*known, *options, "--", "endpoint.url=http://localhost:1/v1", "endpoint.model=m"]), model
 
@@ -115,12 +115,13 @@ def test_the_programs_own_step_is_scored_and_a_run_is_resumed(
     dialogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = bench.chosen(bench.ours(dialogues), None)
-    said = {"and her mother?": "Who was Jane Austen's mother?", "How deep is Lake Arn?": "How deep is Lake Arn?"}
-    status, model = run(monkeypatch, tmp_path, [said[first.typed]], "--limit", "1")
+    said = {"and her mother?": ["Who was Jane Austen's mother?"], "How deep is Lake Arn?": []}
+    status, model = run(monkeypatch, tmp_path, said[first.typed], "--limit", "1")
     shown = capsys.readouterr()
     assert status == 0 and "canard_dev.jsonl is not there" in shown.err
-    assert "Q: Who wrote book" in model.prompts[0].messages[-1].content
-    status, model = run(monkeypatch, tmp_path, [said[second.typed]])
+    assert not model.replies
+    assert all("Q: Who wrote book" in prompt.messages[-1].content for prompt in model.prompts)
+    status, model = run(monkeypatch, tmp_path, said[second.typed])
     shown = capsys.readouterr()
     assert status == 0 and not model.replies, "only the second is asked"
     assert (tmp_path / "out" / "rewriting.md").read_text() == shown.out
@@ -135,23 +136,26 @@ def test_the_programs_own_step_is_scored_and_a_run_is_resumed(
     }  # fmt: skip
 
 
-def test_what_nobody_said_is_refused_and_another_name_is_not_right(
+def test_what_nobody_said_is_refused(
     dialogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {"and her mother?": "Who was Ada Byron's mother?", "How deep is Lake Arn?": "How deep is Jane Austen?"}
+    emma, lake = held_out(2)
+    why = dialogue(lake, ("why?", "Why did Jane Austen write Emma?"))
+    written(dialogues, dialogue(emma, ("and her mother?", "Who was Jane Austen's mother?")), why)
+    said = {"and her mother?": "Who was Ada Byron's mother?", "why?": "Why did Ada Byron write Emma?"}
     replies = [said[item.typed] for item in bench.chosen(bench.ours(dialogues), None)]
     assert run(monkeypatch, tmp_path, replies, "--only", "ours")[0] == 0
     shown = capsys.readouterr().out
-    assert "| ours, leaves something out | 1 | rewritten | 0.0 [0.0, 0.0] |" in shown
-    assert "| 0 of 2 | 0 | 0.0 [0.0, 0.0] | 1 |" in shown, "taken as it was typed"
-    assert "| 0 of 2 | 1 | 0.0 [0.0, 0.0] | 0 |" in shown, "a name of the wrong turn"
-    assert "- and her mother? → and her mother? (refused: Who was Ada Byron's mother?); reference: Who was" in shown
+    assert "| ours, leaves something out | 2 | rewritten | 0.0 [0.0, 0.0] |" in shown
+    assert "| 2 of 5 | 0 | 50.0 [0.0, 100.0] | 1 |" in shown, "grammar does without one of them"
+    assert "- why? → why? (refused: Why did Ada Byron write Emma?); reference: Why did" in shown
 
 
 def test_another_run_and_bad_options_are_refused(
     dialogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, tmp_path, ["x?"], "--limit", "1")[0] == 0
+    refers = bench.chosen(bench.ours(dialogues), 1)[0].typed == "and her mother?"
+    assert run(monkeypatch, tmp_path, ["x?"] * refers, "--limit", "1")[0] == 0
     capsys.readouterr()
     assert run(monkeypatch, tmp_path, [], "--limit", "1")[0] == 0, "all is there already"
     written(dialogues, dialogue(held_out(1)[0], ("why?", "Why?")))
@@ -169,9 +173,9 @@ def test_another_run_and_bad_options_are_refused(
 def test_a_model_that_has_not_learnt_it_is_told(
     dialogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parts = Parts(load_settings(), FakeBackbone())
+    parts = Session(load_settings(), FakeBackbone())
     parts.rewrites = False
-    monkeypatch.setattr(bench, "Parts", lambda _: parts)
+    monkeypatch.setattr(bench, "Session", lambda _: parts)
     options = ["--out", str(tmp_path / "out"), "--only", "ours", "--", "endpoint.url=http://localhost:1/v1"]
     assert bench.main([*options, "endpoint.model=m"]) == 1
     assert "has not learnt to rewrite" in capsys.readouterr().err

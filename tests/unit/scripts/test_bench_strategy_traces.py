@@ -10,8 +10,8 @@ import strategy_traces as traces
 from support.grown_steps import grown_trace
 
 from atomr_local.errors import QueryError
-from atomr_local.graph_console import GraphRows
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
+from atomr_local.session import GraphRows
 from atomr_local.sources.protocol import Page, Sentence
 
 ROWS = GraphRows(("value",), [("urn:a",), ("urn:b",)], False, 0.1)

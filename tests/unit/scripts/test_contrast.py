@@ -11,7 +11,7 @@ from rich.style import Style
 from support.script_loader import load_script
 from textual.color import Color as TextualColor
 
-from atomr_local.tui import themes
+from atomr_local.tui import colours as themes
 from atomr_local.tui.colours import GRAPHIC, TEXT, ReadableColours, contrast, nearest, readable
 
 measuring = load_script("contrast")

@@ -8,10 +8,9 @@ import pytest
 
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.evaluation.run_directory import writing
+from atomr_local.evaluation.runs import writing
 from atomr_local.settings.file import changed_settings, save_settings
-from atomr_local.settings.old_names import notes, renamed
-from atomr_local.settings.schema import load_settings, origins
+from atomr_local.settings.schema import load_settings, notes, origins, renamed
 
 
 def test_an_old_group_is_read_from_file_environment_and_call(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from atomr_local.cli.main import main
 from atomr_local.errors import SettingsError
-from atomr_local.settings.problems import unknown_variables
-from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.settings.schema import Settings, load_settings, unknown_variables
 
 
 @pytest.mark.parametrize(

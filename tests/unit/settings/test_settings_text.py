@@ -12,8 +12,7 @@ from atomr_local.cli.main import main
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.planning.examples import read_examples
 from atomr_local.settings.file import save_settings
-from atomr_local.settings.schema import load_settings, origins
-from atomr_local.settings.text import check_bounds
+from atomr_local.settings.schema import check_bounds, load_settings, origins
 
 BEYOND = {
     "a number of 5,000 digits": ("top_k = " + "9" * 5000, "number of 5000 characters"),
@@ -131,7 +130,9 @@ def test_environment_variables_beyond_all_bounds(
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["config", "show"], ["config", "path"], ["history", "list"], ["ask", "Who?"]])
+@pytest.mark.parametrize(
+    "command", [["config", "show"], ["config", "path"], ["history", "list"], ["ask", "Who wrote Emma?"]]
+)
 @pytest.mark.parametrize("home", ["loop", "~nobody-of-this-name/x"])
 def test_a_home_that_leads_nowhere_is_one_error(
     tmp_path: Path,

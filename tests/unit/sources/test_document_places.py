@@ -15,10 +15,8 @@ from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.document_catalog import Places
-from atomr_local.indexing.text_index.documents import build_documents_index, sync_documents_index
-from atomr_local.indexing.text_index.documents_build import root_names
-from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_path, place_words
+from atomr_local.indexing.text_index.documents import build_documents_index, root_names, sync_documents_index
+from atomr_local.sources.document_places import DocumentPlaces, file_path, place_words
 from atomr_local.sources.protocol import Evidence
 
 

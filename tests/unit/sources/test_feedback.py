@@ -11,9 +11,9 @@ from support.fake_embedder import FakeEmbedder
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.index import Vectors, build_text_index
-from atomr_local.sources.feedback import behind, names_found
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
+from atomr_local.sources.text_hits import behind, names_found
 from atomr_local.tree.nodes import Operator
 
 QUESTION = "The inventor of the zorbograph was born by a river: which?"
@@ -69,9 +69,9 @@ def test_where_it_cannot_help_nothing_is_searched_again(
     asked: list[str] = []
     by_words = source._by_words
 
-    def counted(terms: str) -> list[int]:
+    def counted(terms: str, *part: Any) -> list[int]:
         asked.append(terms)
-        return by_words(terms)
+        return by_words(terms, *part)
 
     monkeypatch.setattr(source, "_by_words", counted)
     assert titles(source, **chosen)

@@ -20,9 +20,9 @@ from textual.pilot import Pilot
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.commands.ask import ask, sources
-from atomr_local.cli.doctor.command import outgoing_data
+from atomr_local.cli.doctor import outgoing_data
 from atomr_local.errors import SettingsError
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.plugins import SOURCE_GROUP
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings.schema import load_settings

@@ -16,17 +16,16 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import AtomrError, Cancelled, MissingPartError, ModelError
 from atomr_local.indexing import store
-from atomr_local.indexing.embedding.bert import Unsuited
+from atomr_local.indexing.embedding.bert import BertPairs, Unsuited
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.parts import Parts
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.registry import open_source
 from atomr_local.sources.reranking import CrossEncoderReranker, check_cross_encoder
-from atomr_local.sources.reranking_bert import BertPairs
 from atomr_local.sources.text import TextSource
 from atomr_local.tree.nodes import Operator
 
@@ -378,6 +377,6 @@ def test_a_real_cross_encoder_orders_a_search(directory: Path, reranker: CrossEn
 
 def test_the_setting_names_the_directory(directory: Path, saved: Path, tmp_path: Path) -> None:
     assert load_settings().retrieval.reranker == ""
-    parts = Parts(load_settings(text_index="lakes", retrieval={"reranker": str(tmp_path / "nowhere")}))
+    parts = Session(load_settings(text_index="lakes", retrieval={"reranker": str(tmp_path / "nowhere")}))
     with pytest.raises(MissingPartError, match="nowhere is not a directory"):
         open_source("text", parts._source_tools(lambda _: None))

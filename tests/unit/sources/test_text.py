@@ -11,7 +11,7 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
@@ -338,6 +338,10 @@ def test_a_redirect_leads_to_its_page(wiki: TextSource) -> None:
     assert find(wiki, "Lake Lario", head="Lake Lario")[0] == "Lake Como"
     assert find(wiki, "Lake Lario depth", head="lake lario")[0] == "Lake Como"
     assert find(wiki, "Lario", head="Lario")[0] == "Lario"
+    request = Request("", "Lake Lario", Operator.RELATE, (Value("Lake Lario"), Value("depth")))
+    found = {item.title: item.locator.get("redirect") for item in wiki.retrieve(request, Cancellation()).evidence}
+    assert found["Lake Como"] == "Lake Lario"
+    assert set(found.values()) - {"Lake Lario"} <= {None}
     wiki.close()
     with pytest.raises(SourceError):
         find(wiki, "Lake Lario", head="Lake Lario")

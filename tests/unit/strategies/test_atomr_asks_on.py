@@ -9,7 +9,7 @@ from support.fake_parts import FakeBackbone, FakeSource, Run, Said, entity, pass
 
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
+from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.trace.events import NodeAdded
 from atomr_local.reasoning.verdict.judge import judge
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,11 +98,6 @@ def asked_of(strategy: str, *, lean: bool = False, **given: Any) -> tuple[list[s
     find_strategy(strategy).run(QUESTION, plan, "file" if plan else "model", tools)
     assert strategy in {"closed-book", "cot"} or any(steered_calls), "the model has seen the passage"
     return web.queries, text.queries, tools.recorder.trace
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
 
 
 def outside(queries: Sequence[str], answers: Sequence[str]) -> set[str]:

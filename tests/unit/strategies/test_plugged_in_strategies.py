@@ -14,7 +14,7 @@ from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies import registry
 from atomr_local.strategies.options import options_of
-from atomr_local.strategies.requirements import check_needs, check_plan
+from atomr_local.strategies.registry import check_needs, check_plan
 
 QUESTION = "Who painted it?"
 

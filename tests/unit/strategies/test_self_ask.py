@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, cancelling, passages, reply, toolbox
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply
+from support.strategy_scripts import asked
 
-from atomr_local.backbone.protocol import Prompt
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import Cancelled, InputError, ModelError, SourceError
+from atomr_local.errors import InputError
 from atomr_local.reasoning.ranking import Ranking
-from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.self_ask import SelfAskOptions
-from atomr_local.strategies.shared.closing import CALLS_USED
-from atomr_local.strategies.shared.step_answers import ALL_OWN, NO_LOOK_UP, OWN, UNTOLD
+from atomr_local.strategies.shared.closing import ALL_OWN, NO_LOOK_UP, OWN, UNTOLD
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 FIRST, SECOND = "Who directed Emma Road?", "Who is the mother of Ann Lee?"
@@ -45,12 +40,7 @@ def final(answer: str) -> str:
 PATH = (needed(FIRST), ANN, another(SECOND), EVE, final("Eve Lee"))
 
 
-def run(backbone: FakeBackbone, *sources: FakeSource, **given: Any) -> tuple[Result, Trace]:
-    options = {name: given.pop(name) for name in list(given) if name in SelfAskOptions.model_fields}
-    tools = toolbox(QUESTION, backbone, *sources, options=SelfAskOptions(**options), **given)
-    result = find_strategy("self-ask").run(QUESTION, None, "model", tools)
-    assert not backbone.replies, "the model was asked less often than expected"
-    return result, tools.recorder.trace
+run = partial(asked, "self-ask", QUESTION)
 
 
 def text(found: dict[str, Any] | None = None) -> FakeSource:
@@ -146,14 +136,6 @@ def test_unknown_stays_unknown() -> None:
     assert trace.node(1).outcome == "not found"
 
 
-def test_a_source_that_fails_is_noted_and_the_others_answer() -> None:
-    graph = FakeSource("graph", {FIRST: SourceError("gone")})
-    result, trace = run(FakeBackbone(*PATH), text(), graph)
-    assert result.texts == ("Eve Lee",)
-    assert any("gone" in note for note in trace.node(1).dropped)
-    assert trace.warnings == ["step 1: Source failed: gone"]
-
-
 def test_at_the_limit_of_follow_ups_the_answer_is_asked_for_outright() -> None:
     backbone = FakeBackbone(needed(FIRST), ANN, another(SECOND), EVE, reply("Eve Lee"))
     result, trace = run(backbone, text(), follow_ups=2)
@@ -218,36 +200,10 @@ def test_prose_around_the_lines_is_read() -> None:
     assert source.queries == [FIRST] and result.texts == ("Ann Lee",)
 
 
-def test_after_the_last_call_the_steps_are_concluded_from() -> None:
-    result, trace = run(FakeBackbone(needed(FIRST), ANN, reply("Ann Lee")), text(), limits={"calls": 2})
-    assert result.texts == ("Ann Lee",) and CALLS_USED in trace.node(0).dropped
-
-
 def test_a_step_that_no_call_is_left_for_fails_alone() -> None:
     result, trace = run(FakeBackbone(needed(FIRST), reply("Eve Lee")), text(), limits={"calls": 1})
     assert trace.node(1).error is not None and trace.node(1).evidence == ["e1", "e2"]
     assert (result.texts, result.method) == (("Eve Lee",), "closed_book")
-
-
-def test_a_model_that_fails_later_leaves_what_was_found() -> None:
-    result, trace = run(FakeBackbone(needed(FIRST), ANN, ModelError("broken"), reply("Ann Lee")), text())
-    assert result.texts == ("Ann Lee",)
-    assert "no further follow-up: broken" in trace.node(0).dropped
-
-
-def test_a_model_that_fails_at_once_fails_the_question() -> None:
-    with pytest.raises(ModelError, match="broken"):
-        run(FakeBackbone(ModelError("broken")), text())
-
-
-@pytest.mark.parametrize("call", range(len(PATH)))
-def test_cancelled_in_every_kind_of_call(call: int) -> None:
-    cancellation = Cancellation()
-
-    cancel = cancelling(cancellation)
-    replies: list[str | Callable[[Prompt], str]] = [*PATH[:call], cancel]
-    with pytest.raises(Cancelled):
-        run(FakeBackbone(*replies), text(), cancellation=cancellation)
 
 
 def test_a_hostile_passage_asks_nothing_and_sends_nothing() -> None:
@@ -343,9 +299,6 @@ def test_an_operation_over_learnt_steps_is_computed() -> None:
     source = FakeSource("text", {asked: passages(found) for asked, found in steps.items()})
     answers = ("Ann Lee [1]", "3 May 1950 [1]", "1 May 1940 [1]")
     replies = [text for pair in zip(steps, answers, strict=True) for text in pair]
-    tools = toolbox(
-        question, FakeBackbone(*replies, "Done"), source, options=SelfAskOptions(), style="lean", knows_next=True
-    )
-    result = find_strategy("self-ask").run(question, None, "model", tools)
+    result, _ = asked("self-ask", question, FakeBackbone(*replies, "Done"), source, style="lean", knows_next=True)
     assert (result.texts, result.method) == (("Bo Ray",), "symbolic")
     assert len(result.cited) == 2 and result.computation

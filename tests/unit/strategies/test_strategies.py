@@ -8,8 +8,7 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, repl
 
 from atomr_local.errors import InputError, SettingsError, SourceError
 from atomr_local.reasoning.trace.events import NodeFinished, PlanReady
-from atomr_local.strategies.registry import STRATEGIES, find_strategy
-from atomr_local.strategies.requirements import check_plan, check_revision
+from atomr_local.strategies.registry import STRATEGIES, check_plan, check_revision, find_strategy
 
 QUESTION = "Who painted it?"
 
@@ -32,7 +31,7 @@ def test_rag_without_evidence_is_unknown_and_names_the_source_that_failed() -> N
     tools = toolbox(QUESTION, FakeBackbone(), FakeSource("text", {QUESTION: SourceError("gone")}))
     result = find_strategy("rag").run(QUESTION, None, "model", tools)
     assert result.values == ()
-    assert tools.recorder.trace.warnings == ["step 0: Source failed: gone"]
+    assert tools.recorder.trace.warnings == ["Source failed: gone"]
     assert any("gone" in note for note in tools.recorder.trace.node(0).dropped)
 
 

@@ -66,7 +66,7 @@ def test_written_queries_go_to_the_sources_one_way() -> None:
     """Where nothing of a passage can leave; `single` asks the user's own question."""
     asking = {str(file.relative_to(FOLDER)): retrievals(file.read_text(encoding="utf-8")) for file in STRATEGIES}
     assert {name: found for name, found in asking.items() if found} == {
-        "shared/searching.py": ["gather"],
+        "shared/tools.py": ["gather"],
         "single.py": ["everywhere"],
     }
 

@@ -14,11 +14,11 @@ from atomr_local.errors import AtomrError, InputError, SettingsError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.parts import Parts
 from atomr_local.planning.planner import fallback_tree
+from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies import registry
-from atomr_local.strategies.requirements import check_needs, check_sources
+from atomr_local.strategies.registry import check_needs, check_sources
 
 QUESTION = "Who painted it?"
 NEEDY = """
@@ -43,7 +43,7 @@ def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: object) -> None:
         raise AssertionError("a part was loaded")
 
-    monkeypatch.setattr(Parts, "load", load)
+    monkeypatch.setattr(Session, "load", load)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atomr_local.tree.compact import parse_compact, to_compact
-from atomr_local.tree.hierarchy import flattened, outer_references, program, skeleton, with_parents, without_searches
+from atomr_local.tree.natural import flattened, outer_references, program, skeleton, with_parents, without_searches
 from atomr_local.tree.validation import validate
 
 QUESTION = "0. Which film has the director who was born first, Emma Road or Ulm Street?"

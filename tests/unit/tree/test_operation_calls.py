@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from support.tree_examples import OPERATIONS, expectations, operations, trees
 
-from atomr_local.tree.answer_types import AnswerType, Expects, format_expects, parse_expects
+from atomr_local.tree.calls import AnswerType, Expects, format_expects, parse_expects
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Literal, Node, NodeKind, References, Tree

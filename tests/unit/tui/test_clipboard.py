@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from support.quoting_traces import closest_trace, quotation_trace
 from textual.app import App
 
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Guess, NodeTrace, Trace
 from atomr_local.tui.clipboard import answer_text, clipboard_program, copy_text, evidence_text, sparql_text
-from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.correction import replay
 from atomr_local.tui.question.state import QuestionState
 
 HOSTILE = "\x1b]52;c;aGFja2Vk\x07\x9b31mtext\u202e\x00"
@@ -193,3 +194,10 @@ async def test_a_program_that_cannot_be_started_leaves_the_terminal(display: Pat
     app = Recorder()
     async with app.run_test():
         assert "Given to the terminal." in copy_text(app, "text")
+
+
+def test_the_closest_passages_are_copied_and_a_quotation_keeps_its_lines() -> None:
+    assert "Not answered; closest in your documents\n  Permits (permits.pdf, p. 4, Fees)\n" in answer_text(
+        replay(closest_trace())
+    )
+    assert "Bring the following:\npassport\ntwo photos [1]" in answer_text(replay(quotation_trace()))

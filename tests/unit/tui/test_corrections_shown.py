@@ -10,19 +10,17 @@ import pytest
 from rich.console import Console
 from support.grown_steps import grown_trace
 
-from atomr_local.cli.answer_text import answer_text
-from atomr_local.cli.step_notes import StepNotes
-from atomr_local.history.files.export import to_json, to_markdown
-from atomr_local.history.files.export import unkept as kept
-from atomr_local.history.files.trace_import import read_traces
+from atomr_local.cli.asking import StepNotes, answer_text
+from atomr_local.history.export import to_json, to_markdown
+from atomr_local.history.export import unkept as kept
+from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, NodeFinished
-from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.reasoning.trace.words import correction_text
-from atomr_local.tui.question.replay import replay
-from atomr_local.tui.screens.history.preview import previewed
-from atomr_local.tui.widgets.reasoning_tree import label_of
-from atomr_local.tui.widgets.step_text import verdict
+from atomr_local.reasoning.trace.schema import Trace, correction_text
+from atomr_local.tui.question.correction import replay
+from atomr_local.tui.screens.history.screen import previewed
+from atomr_local.tui.widgets.node_panel import verdict
+from atomr_local.tui.widgets.reasoning_view import label_of
 
 COMPLETED = "completed: the model did not know"
 CORRECTED = "corrected: the model had “G. W. Pabst”"

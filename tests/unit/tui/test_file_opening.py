@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.tui.file_opening import Opening, missing_reason, opening_of, run_here, run_reason, start
+from atomr_local.tui.clipboard import Opening, missing_reason, opening_of, run_here, run_reason, start
 from atomr_local.tui.rendering import place_text
 
 

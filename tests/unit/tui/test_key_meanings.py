@@ -12,10 +12,9 @@ from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 from atomr_local import tui
-from atomr_local.tui.key_names import current_keys
-from atomr_local.tui.keys import binding_ids, wrong_keys
-from atomr_local.tui.screens.ask.question_dialogs import BusyScreen
-from atomr_local.tui.screens.confirm import Confirm, UnsavedChanges
+from atomr_local.tui.keys import binding_ids, current_keys, wrong_keys
+from atomr_local.tui.screens.ask.windows import BusyScreen
+from atomr_local.tui.screens.dialogs import Confirm, UnsavedChanges
 
 # Keys that mean what the window or the field does with them, everywhere in every program.
 _GENERAL = {"enter", "escape", "q", "up", "down", "left", "right", "space", "tab", "shift+tab"}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from atomr_local.tui.widgets.step_text import marked
+from atomr_local.tui.widgets.node_panel import marked
 
 
 def test_the_sentence_with_the_answer_is_underlined() -> None:

@@ -12,7 +12,7 @@ from atomr_local.tui.question.correction import check_plan, operation_of, with_s
 from atomr_local.tui.question.state import NodeView
 from atomr_local.tui.screens.ask.plan_editor import _plan_text
 from atomr_local.tui.widgets.node_panel import describe
-from atomr_local.tui.widgets.reasoning_tree import label_of
+from atomr_local.tui.widgets.reasoning_view import label_of
 
 PLAN = (
     "0. Which was published first, Emma or Dracula? = Answer(work)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.tui.query_words import property_labels, query_in_words
+from atomr_local.tui.rendering import property_labels, query_in_words
 
 ENTITY = "<http://www.wikidata.org/entity/Q1>"
 FATHER = "<http://www.wikidata.org/prop/direct/P22>"

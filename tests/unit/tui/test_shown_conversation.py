@@ -7,9 +7,9 @@ from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
 from atomr_local.tui.question.conversation import ShownConversation
-from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.correction import replay
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.widgets.transcript import understood_text
+from atomr_local.tui.widgets.welcome import understood_text
 
 
 def trace(question: str, name: str, status: Status = "answered", **fields: object) -> Trace:
@@ -120,9 +120,9 @@ def test_the_line_says_what_was_taken_from_where() -> None:
     assert understood_text(state, {"1": "Who is it?"}).plain == "Understood as: Who is hers? · from “Who is it?”"
     assert understood_text(state, {}).plain == "Understood as: Who is hers? · from an earlier question"
     state.took_from = ()
-    assert understood_text(state, {}).plain.endswith("· New topic: nothing is taken from the earlier questions")
+    assert understood_text(state, {}).plain == "Understood as: Who is hers?"
     state.understood_as = "and  hers?"
-    assert understood_text(state, {}).plain == "New topic: nothing is taken from the earlier questions"
+    assert not understood_text(state, {}), "a new topic needs no line"
     assert not understood_text(QuestionState(question="a?", understood_as="a?"), {})
     first = QuestionState(question="can you say who", understood_as="Who?")
     assert understood_text(first, {}).plain == "Understood as: Who?", "a first question may be reworded too"

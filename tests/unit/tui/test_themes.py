@@ -10,8 +10,8 @@ from textual.color import Color
 from textual.theme import Theme
 from textual.widgets import Static
 
-from atomr_local.tui import themes
-from atomr_local.tui.widgets.reasoning_tree import MARKS
+from atomr_local.tui import colours as themes
+from atomr_local.tui.widgets.reasoning_view import MARKS
 
 LEAST = {themes.DARK: 4.5, themes.LIGHT: 4.5, themes.HIGH_CONTRAST: 7.0}  # WCAG 2.1: AA and AAA
 

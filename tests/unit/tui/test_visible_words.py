@@ -14,7 +14,14 @@ import atomr_local
 PACKAGE = Path(atomr_local.__file__).parent
 ROOMS = sorted(
     path
-    for place in ("tui", "cli/plain", "cli/answer_text.py", "reasoning/trace/words.py", "reasoning/verdict")
+    for place in (
+        "tui",
+        "cli/plain.py",
+        "cli/asking.py",
+        "reasoning/trace/schema.py",
+        "reasoning/trace/telling.py",
+        "reasoning/verdict",
+    )
     for path in ([PACKAGE / place] if place.endswith(".py") else (PACKAGE / place).rglob("*.py"))
 )
 INNER = re.compile(

@@ -15,7 +15,7 @@ from typing import Literal
 from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.language.names import KEYS, former_name_key, name_forms, name_key
 

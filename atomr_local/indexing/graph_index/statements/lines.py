@@ -14,14 +14,11 @@ import numpy as np
 
 from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.database import RANGES
-from atomr_local.indexing.graph_index.names.statement_counts import Numbers
-from atomr_local.indexing.graph_index.names.writer import NamesWriter
-from atomr_local.indexing.graph_index.statements.columns import Columns
-from atomr_local.indexing.graph_index.statements.terms import RANGES_OF, LabelWords, take_name
-from atomr_local.indexing.graph_index.statements.triples import TripleStatements
-from atomr_local.indexing.graph_index.statements.wikibases import IDENTIFIERS
+from atomr_local.indexing.graph_index.names.writer import NamesWriter, Numbers
+from atomr_local.indexing.graph_index.statements.terms import IDENTIFIERS, RANGES_OF, LabelWords, take_name
+from atomr_local.indexing.graph_index.statements.triples import Columns, TripleStatements
 from atomr_local.indexing.graph_index.subset import Role, Subset
-from atomr_local.indexing.readers.facts.ntriples import LineBlock, must_have_triples, parse_lines
+from atomr_local.indexing.readers.facts.rdf import LineBlock, must_have_triples, parse_lines
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.language.properties import ENTITY, PROPERTY
 

@@ -6,11 +6,10 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
-from atomr_local.indexing.readers.facts.json_lines import Fact, Term
+from atomr_local.indexing.readers.facts.json_lines import Fact, Stated, Term
 from atomr_local.language.literals import format_number, parse_date, parse_quantity
 from atomr_local.language.names import name_key, words
 from atomr_local.language.properties import ENTITY, PROPERTY, KnownProperty, property_table
@@ -19,6 +18,92 @@ if TYPE_CHECKING:
     from pyoxigraph import Literal
 
     from atomr_local.indexing.graph_index.names.writer import NamesWriter
+
+
+# What the IRIs of any Wikibase say: every installation writes RDF in one form, under a prefix of its own.
+#
+# Wikidata's prefix is http://www.wikidata.org/; structured data on Commons has https://commons.wikimedia.org/ for its
+# media and Wikidata's for its properties.
+
+COMMONS = "https://commons.wikimedia.org/"
+DIRECT = "prop/direct/"
+_BASE = r"(?P<base>https?://[^\s<>?#]{1,200}?/)"
+_ID = r"(?P<letter>[QPMLE])(?P<number>[1-9]\d{0,11})"
+_SUBJECT = re.compile(
+    _BASE
+    + r"(?:entity/"
+    + _ID
+    + r"(?P<part>-[FS]\d+)?"
+    + r"|entity/statement/(?P<owner>[QqPpMmLlEe][1-9]\d{0,11})[-$][0-9A-Za-z-]{1,60}"
+    + r"|(?P<storage>(?:reference|value)/[0-9a-f]{32,40}|wiki/Special:EntityData/.+))"
+)
+_PARTS = ("/entity/", "/reference/", "/value/", "Special:EntityData/")  # of most IRIs none
+_PREDICATE = re.compile(_BASE + r"prop/(?P<form>(?:[a-z-]+/){0,3})(?P<pid>P[1-9]\d{0,9})")
+_IDENTIFIER = re.compile(r"https?://[^\s<>?#]{1,200}/(?:entity|prop/direct)/([QPM][1-9]\d{0,11})")
+_UNKNOWN = re.compile(r"https?://[^\s<>?#]{1,200}?/\.well-known/genid/.+")
+
+
+# What is passed over, as it is told.
+LEXEMES, SCHEMAS = "triples about lexemes", "triples about entity schemas"
+UNKNOWN_VALUES = "statements of an unknown value or none"
+OTHER_VALUES = "statements of other kinds of value"
+IDENTIFIERS = "statements of external identifiers and media"
+_LETTERS = {"L": LEXEMES, "E": SCHEMAS}
+
+
+class Subject(NamedTuple):
+    """An IRI of a Wikibase as a subject.
+
+    Attributes:
+        base: what all IRIs of this Wikibase begin with.
+        kind: the letter of an entity's id, "node" for a statement of its own, "" for how things are stored.
+        owner: the id of the entity, or of that which the statement is about.
+    """
+
+    base: str
+    kind: str
+    owner: str
+
+    @property
+    def passed_over(self) -> str:
+        """As what its triples are counted because no graph is built of them; "" where one is."""
+        return _LETTERS.get(self.owner[:1], "")
+
+
+def subject_of(iri: str) -> Subject | None:
+    """What of a Wikibase the IRI is; None if it is none."""
+    match = _SUBJECT.fullmatch(iri) if any(part in iri for part in _PARTS) else None
+    if match is None:
+        return None
+    if match["storage"] is not None:
+        return Subject(match["base"], "", "")
+    if match["owner"] is not None:
+        return Subject(match["base"], "node", match["owner"].upper())
+    return Subject(match["base"], match["letter"], f"{match['letter']}{match['number']}")
+
+
+def predicate_of(iri: str) -> tuple[str, str, str] | None:
+    """(base, form, property id) of a predicate of a Wikibase, the form such as "direct/" or ""; None if it is none."""
+    match = _PREDICATE.fullmatch(iri) if "/prop/" in iri else None
+    return (match["base"], match["form"], match["pid"]) if match is not None else None
+
+
+def is_entity(iri: str) -> bool:
+    """Whether the IRI is that of an item, a property or a medium of some Wikibase."""
+    found = subject_of(iri)
+    return found is not None and found.kind in ("Q", "P", "M")
+
+
+def identifier_of(iri: str) -> str:
+    """The id of an item, a property or a medium of some Wikibase, or of a property in its direct form; "" of others."""
+    match = _IDENTIFIER.fullmatch(iri)
+    return match[1] if match is not None else ""
+
+
+def is_unknown(iri: str) -> bool:
+    """Whether the IRI stands for a value of which only is known that there is one."""
+    return iri.startswith("http") and "/.well-known/genid/" in iri and _UNKNOWN.fullmatch(iri) is not None
+
 
 BLANK = "urn:atomr:blank:"  # how a node without an IRI is called in an index
 NAMELESS = "something without a name"
@@ -36,7 +121,7 @@ NAMING = frozenset({*LABELS, ALT_LABEL, *DESCRIPTIONS})
 # Weights by which one of an entity's names becomes its label: said to be the label, then written about under
 # this name, then mentioned by it; an adjective ("American") is a label only where there is nothing else.
 # Whole numbers, so that sums do not depend on how a build was cut into pieces.
-STATED, _SUBJECT, OBJECT, _ADJECTIVE, ALIAS = 10**12, 10**6, 10**3, 1, 0
+STATED, _TERM_SUBJECT, OBJECT, _ADJECTIVE, ALIAS = 10**12, 10**6, 10**3, 1, 0
 _DATE_WORDS = {"date", "year", "time", "when", "day", "inception", "founded", "born", "died", "since"}
 _LONGEST_NAME = 120
 _LABEL_FACTS = {"label", "name"}
@@ -102,7 +187,7 @@ class FactStatements:
 
     def triple(self, fact: Fact) -> tuple[str, str, str] | None:
         """Take in the fact: subject, predicate and object as N-Triples terms; None if it only names its subject."""
-        subject = self._entity(fact.subject, _SUBJECT)
+        subject = self._entity(fact.subject, _TERM_SUBJECT)
         key = name_key(fact.property)
         if fact.pid is None and fact.object.qid is None and self._names_only(subject, key, fact.object.label):
             return None
@@ -269,3 +354,29 @@ def take_name(
 def plain_text(text: str) -> str:
     """A name or description on one line."""
     return " ".join(text.replace("\x00", "").split())
+
+
+# Which passage states a fact: kept as RDF reification (RDF 1.1 Semantics, appendix D.1) beside the qualifiers, with
+# Dublin Core's title and source, and PROV's value for the sentence.
+
+STATEMENT = "urn:atomr:stated:"
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+SUBJECT, PREDICATE, PROVENANCE_OBJECT = _RDF + "subject", _RDF + "predicate", _RDF + "object"
+TITLE, SOURCE = "http://purl.org/dc/terms/title", "http://purl.org/dc/terms/source"
+SAID = "http://www.w3.org/ns/prov#value"
+
+
+def stated_lines(triple: tuple[str, str, str], stated: Stated) -> Iterator[str]:
+    """The triples that say where a fact is stated.
+
+    Args:
+        triple: subject, predicate and object of the fact, as N-Triples terms.
+    """
+    told = {TITLE: stated.title, SOURCE: stated.passage, SAID: stated.said}
+    key = "\n".join((*triple, stated.title, stated.passage))
+    node = f"<{STATEMENT}{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:32]}>"
+    for name, term in zip((SUBJECT, PREDICATE, PROVENANCE_OBJECT), triple, strict=True):
+        yield f"{node} <{name}> {term} .\n"
+    for name, text in told.items():
+        if text:
+            yield f"{node} <{name}> {literal_term(text)} .\n"

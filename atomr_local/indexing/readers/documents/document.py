@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
+
+from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Line, Names, TableLines, column_name
 
 # What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1), or
 # cells of a table ("Sheet!A5:F5").
@@ -136,3 +141,209 @@ def names_of(value: Any) -> list[str]:
     items = value if isinstance(value, list) else [value]
     found = (" ".join(str(item).split())[:300] for item in items[:_MOST_NAMES] if isinstance(item, str | int | float))
     return list(dict.fromkeys(name for name in found if name))
+
+
+# XML of a document's parts, without entities of its own, networks or other files.
+
+
+def declares_entities(data: bytes) -> bool:
+    """Whether it declares entities, in any encoding that an XML parser knows without being told."""
+    return any("<!ENTITY".encode(encoding) in data for encoding in ("ascii", "utf-16-le", "utf-16-be"))
+
+
+def parse_xml(data: bytes) -> Any:
+    """The root element.
+
+    Raises:
+        UnreadableError: it is no well-formed XML, or declares entities.
+    """
+    from lxml import etree  # type: ignore[import-untyped]
+
+    # A part of a document needs no entities; those of an attack grow without bound.
+    if declares_entities(data):
+        raise UnreadableError("its XML declares entities, which no such document needs")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.LxmlError as error:
+        raise UnreadableError(f"its XML is damaged: {error}") from error
+
+
+def elements_in(element: Any, opened: Callable[[Any], bool]) -> Iterator[Any]:
+    """The elements in one, in order, with what is in those of them that are `opened`; no recursion."""
+    waiting = list(reversed(element))
+    while waiting:
+        child = waiting.pop()
+        yield child
+        if opened(child):
+            waiting += reversed(child)
+
+
+# ZIP files of documents, opened only if what they unpack to is bounded.
+
+MOST_UNPACKED = 512 << 20  # bytes of all parts together
+MOST_PARTS = 20_000
+MOST_XML = 128 << 20  # bytes of one part that is parsed
+
+
+_HEAD = 64 << 10  # bytes of a part in which its entities would be declared
+_XML = (".xml", ".rels")
+# A part may unpack to more than it declares, and `zipfile` keeps only what is declared, but unpacks two gigabytes at
+# once to know: with this it unpacks piece by piece, for the libraries too.
+zipfile.ZipExtFile.MAX_N = 1 << 20
+
+
+def open_zip(stream: BinaryIO) -> zipfile.ZipFile:
+    """The archive. A part never gives more bytes than it declares, so that what is declared bounds what is unpacked.
+
+    Raises:
+        UnreadableError: it is damaged, encrypted, or unpacks to too much.
+    """
+    try:
+        archive = zipfile.ZipFile(stream)
+        parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise UnreadableError(f"it is a damaged ZIP file: {error}") from error
+    size = sum(part.file_size for part in parts)
+    if len(parts) > MOST_PARTS or size > MOST_UNPACKED:
+        raise UnreadableError(
+            f"it unpacks to {size >> 20} MiB in {len(parts)} parts, more than {MOST_UNPACKED >> 20} MiB "
+            f"or {MOST_PARTS} parts: a ZIP bomb?"
+        )
+    if any(part.flag_bits & 1 for part in parts):
+        raise UnreadableError("it is encrypted with a password")
+    return archive
+
+
+@contextmanager
+def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Iterator[None]:
+    """Look at the parts of a file, which a library then parses inside; the stream stands at its beginning again.
+
+    Args:
+        what: it is, such as "presentation".
+        most: characters of what the library says of damage, on one line; None for all of it as it is.
+
+    Raises:
+        UnreadableError: as of :func:`open_zip`; a part declares entities; or the library fails.
+    """
+    with open_zip(stream) as archive:
+        for info in archive.infolist():
+            if not info.filename.endswith(_XML):
+                continue
+            with _reading(info.filename), archive.open(info) as opened:
+                head = opened.read(_HEAD)
+            if declares_entities(head):
+                raise UnreadableError("its XML declares entities, which no such document needs")
+        stream.seek(0)
+    try:
+        yield
+    except UnreadableError:
+        raise
+    except Exception as error:  # the libraries raise whatever the damaged XML leads to
+        told = " ".join(str(error).split())[:most] if most else str(error)
+        raise UnreadableError(f"its {what} is damaged: {type(error).__name__}: {told}") from error
+
+
+def part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of one part.
+
+    Raises:
+        UnreadableError: it is not there, damaged or too large.
+    """
+    with _reading(name):
+        info = archive.getinfo(name)
+        if info.file_size > MOST_XML:
+            raise UnreadableError(f"its part {name} unpacks to {info.file_size >> 20} MiB: a ZIP bomb?")
+        return archive.read(info)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyError as error:
+        raise UnreadableError(f"its part {name} is missing") from error
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise UnreadableError(f"its part {name} is damaged: {error}") from error
+
+
+# Tables of documents as lines of their text, and sheets of spreadsheets with the cells of each row.
+
+
+def write_table(
+    writer: Writer,
+    rows: Sequence[Sequence[Cell]],
+    *,
+    places: Sequence[int | str] = (),
+    names: Names = Names.POSSIBLE,
+    caption: str = "",
+) -> None:
+    """The rows of a table in running text, with the names of its columns where it has them.
+
+    Args:
+        places: where each row stands; without them all stand at the place that the writer is at.
+        names: whether the first row holds the names where nothing else tells.
+        caption: stands before the rows.
+    """
+    writer.paragraph(" ".join(caption.split()))
+    if all(len(row) < 2 for row in rows):  # for layout, or a frame
+        for number, row in enumerate(rows):
+            if places:
+                writer.at(places[number])
+            for cell in row:
+                writer.paragraph(" ".join(cell.text.split()))
+        return
+    lines = TableLines(names)
+
+    def put(found: Iterable[Line]) -> None:
+        for line in found:
+            if places:
+                writer.at(places[line.number])
+            writer.line(line.text)
+
+    for number, row in enumerate(rows):
+        put(lines.row(number, row))
+    put(lines.end())
+    _tell_left_out(writer, lines)
+
+
+def write_sheet(writer: Writer, rows: Iterable[tuple[int, Sequence[Cell]]], sheet: str, names: Names) -> None:
+    """A sheet: each row as a line at its cells, each table's title as a heading below the sheet's.
+
+    Args:
+        rows: with their numbers, from 1, in order; rows that are left out are empty.
+        sheet: its name; "" of a file of rows alone.
+    """
+    lines = TableLines(names)
+    table = 1
+
+    def put(found: Iterable[Line]) -> None:
+        nonlocal table
+        for line in found:
+            if line.table != table:
+                table = line.table
+                writer.heading(1, sheet)  # ends the heading of the table before
+            first, last = (f"{column_name(column)}{line.number}" for column in (line.first, line.last))
+            cells = first if first == last else f"{first}:{last}"
+            writer.at(f"{sheet}!{cells}" if sheet else cells)
+            if line.kind == "title" and sheet:
+                writer.heading(2, line.text)
+            else:
+                writer.line(line.text)
+
+    before = 0
+    for number, row in rows:
+        if number > before + 1:
+            put(lines.row(number - 1, ()))
+        put(lines.row(number, row))
+        before = number
+    put(lines.end())
+    _tell_left_out(writer, lines)
+
+
+def _tell_left_out(writer: Writer, lines: TableLines) -> None:
+    if lines.left_out:
+        cells = "1 cell" if lines.left_out == 1 else f"{lines.left_out} cells"
+        writer.document.notes.append(
+            f"{cells} beyond column {MOST_COLUMNS} of a table {'is' if lines.left_out == 1 else 'are'} left out"
+        )

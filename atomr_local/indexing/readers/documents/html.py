@@ -2,28 +2,104 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from typing import BinaryIO
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+from urllib.parse import unquote
 
-from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.encoding import decoded
-from atomr_local.indexing.readers.documents.html_tables import TABLE_TAGS, OpenTable
+from atomr_local.indexing.readers.documents.document import (
+    Document,
+    UnreadableError,
+    Writer,
+    open_zip,
+    parse_xml,
+    part,
+    write_table,
+)
 from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.encodings import encoding_of, text_encoding
+from atomr_local.indexing.readers.html_walker import BLOCKS, PASSED_OVER, TABLE_PARTS, HtmlWalker, OpenTable
+from atomr_local.indexing.readers.lines import decoded, encoding_of, text_encoding
+from atomr_local.indexing.readers.tables import Cell, markup_spans, one_line
 
-_DROPPED = frozenset(
-    {"script", "style", "nav", "noscript", "svg", "form", "button", "template", "iframe", "object", "audio", "video"}
-    | {"select", "textarea", "canvas", "map", "math", "aside", "dialog"}
-)
-_VOID = frozenset(
-    {"br", "hr", "img", "input", "link", "meta", "wbr", "area", "base", "col", "embed", "source", "track"}
-)
-_BLOCK = re.compile(
-    r"p|div|section|article|main|header|footer|blockquote|[uod]l|li|d[dt]|pre|center|details|summary|figure|figcaption"
-    r"|table|address|body"
-)
-_HEADING = re.compile(r"h([1-6])")
-_SPACE = re.compile(r"\s+")
+# Tables of web pages while they are read.
+
+MOST_CELLS = 1_000_000  # of one table
+_LONGEST_VALUE = 1_000  # characters; a longer cell of a table without headings holds a part of the page
+
+
+@dataclass(slots=True)
+class _Table(OpenTable):
+    """A table of a web page; its rows hold the cells with the ends of their lines.
+
+    Attributes:
+        plain: some of the words that are open are not bold.
+        inner: tables that stood in its cells; they are written behind it.
+        left_out: cells beyond the limit.
+    """
+
+    plain: bool = False
+    inner: list[_Table] = field(default_factory=list)
+    left_out: int = 0
+    _cells: int = 0
+    _headers: int = 0
+    _in_head: bool = False
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its markup says that it holds data: headings, a caption or a border."""
+        border = self.attributes.get("border", "0") not in {"0", ""}
+        in_cell = self.cell is not None and self.cell[0] == "th"
+        return bool(self._headers or self.caption or border or in_cell)
+
+    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
+        OpenTable.begin(self, tag, attributes)
+        if self.words is None:  # rows, or one of them
+            self._in_head = tag == "thead" or (self._in_head and tag == "tr")
+        self.plain = False
+
+    def as_caption(self, text: str) -> str:
+        return " ".join(text.split())
+
+    def add(self, text: str, *, header: bool, given: Mapping[str, str]) -> None:
+        if self._cells >= MOST_CELLS:
+            self.left_out += 1
+            return
+        header = header or self._in_head
+        bold = bool(text.strip()) and not self.plain
+        self.row.append(Cell(text, header, *markup_spans(given), emphasised=bold))
+        self._cells += 1
+        self._headers += header
+
+    def write(self, writer: Writer) -> None:
+        """Write it, and behind it the tables that stood in its cells."""
+        rows = [row for row in self.rows if row]
+        if not self.is_data and (
+            all(len(row) == 1 for row in rows) or any(len(cell.text) > _LONGEST_VALUE for row in rows for cell in row)
+        ):
+            for cell in (cell for row in rows for cell in row):
+                for line in cell.text.split("\n"):
+                    writer.paragraph(line)
+        else:
+            write_table(writer, [[_one_line(cell) for cell in row] for row in rows], caption=self.caption)
+        if self.left_out:
+            writer.document.notes.append(
+                f"{self.left_out} cells of a table are left out: it has more than {MOST_CELLS}"
+            )
+        waiting = list(reversed(self.inner))
+        while waiting:  # no recursion, however deep they stand in each other
+            inner = waiting.pop()
+            waiting += reversed(inner.inner)
+            inner.inner = []
+            inner.write(writer)
+
+
+def _one_line(cell: Cell) -> Cell:
+    return replace(cell, text=one_line(cell.text, " " if cell.header else ", ", sentences=True))
+
+
 _CHARSET = re.compile(
     rb"""(?i)<meta[^>]{0,200}charset=["']?\s*([\w-]{1,40})|<\?xml[^>]{0,200}encoding=["']([\w-]{1,40})"""
 )
@@ -43,18 +119,12 @@ def parse_html(stream: BinaryIO) -> Document:
 
 def write_html(writer: Writer, source: bytes | str) -> None:
     """The words of a page; broken markup is read as a browser would."""
-    from lxml import etree  # type: ignore[import-untyped]
-
     text = source if isinstance(source, str) else _decoded(source)
-    collector = _Collector(writer)
-    # A target gets elements as they open and end: no tree is held, however deep it would be.
-    parser = etree.HTMLParser(target=collector, remove_pis=True, huge_tree=True, no_network=True)
-    try:
-        parser.feed(_SUBSET.sub(r"\1", _DECLARATION.sub("", text), count=1))
-        parser.close()
-    except etree.LxmlError:
+    page = _Page(writer)
+    if not page.read(_SUBSET.sub(r"\1", _DECLARATION.sub("", text), count=1), huge=True):
         writer.document.notes.append("its markup is broken; what was read until there is taken")
-    collector.finish()
+    page.end_tables()
+    page.flush()
 
 
 def _decoded(source: bytes) -> str:
@@ -67,73 +137,47 @@ def _decoded(source: bytes) -> str:
     return decoded(source)
 
 
-class _Collector:
-    """The target of the parser."""
+class _Page(HtmlWalker[_Table]):
+    passed_over = PASSED_OVER | {"canvas", "map", "aside", "dialog"}
+    blocks = BLOCKS | {"header", "footer", "figure", "figcaption", "address", "body"}
+    rule = " "
 
     def __init__(self, writer: Writer) -> None:
+        super().__init__()
         self._writer = writer
         self._words: list[str] = []
-        self._dropped = 0  # open elements, counted from the outermost dropped one
         self._annotation: list[str] | None = None  # the TeX of a formula, while it is read
         self._formula = ""
-        self._pre = 0
         self._heading: int | None = None
         self._in_title = False
         self._bold = 0
-        self._tables: list[OpenTable] = []  # the innermost last
-        self._data: list[OpenTable] = []  # those of them that are not for layout
+        self._data: list[_Table] = []  # those that are open and not for layout
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag in _VOID:
-            if tag == "meta" and not self._dropped:
-                self._meta(attributes)
-            elif tag in {"br", "hr"}:
-                self._put("\n" if self._pre or tag == "br" else " ")
-            return
-        if self._dropped or tag in _DROPPED or "hidden" in attributes:
-            self._dropped += 1
+        super().start(tag, attributes)
+        if self.dropped:
             if tag == "annotation" and "tex" in attributes.get("encoding", ""):
                 self._annotation = []
-            return
-        if tag == "title":
+        elif tag == "meta":
+            self._meta(attributes)
+        elif tag == "title":
             self._in_title = True
-        elif tag == "table":
-            self._begin_table(attributes)
-        elif self._tables and tag in TABLE_TAGS:
-            self._begin_in_table(tag, attributes)
         elif tag in _BOLD:
             self._bold += 1
-        elif heading := _HEADING.fullmatch(tag):
-            self.flush()
-            self._heading = int(heading[1]) if self._cell is None else None
-        elif _BLOCK.fullmatch(tag):
-            self.flush()
-        self._pre += tag == "pre"
 
     def end(self, tag: str) -> None:
-        if tag in _VOID:
-            return
-        if self._dropped:
-            self._dropped -= 1
+        was_dropped = self.dropped > 0
+        super().end(tag)
+        if was_dropped:
             if tag == "annotation" and self._annotation is not None:
                 self._formula, self._annotation = " ".join("".join(self._annotation).split()), None
-            if tag == "math" and not self._dropped:
-                self._put(self._formula)
+            if tag == "math" and not self.dropped:
+                self.put(self._formula)
                 self._formula = ""
-            return
-        if tag == "title":
+        elif tag == "title":
             self._in_title = False
-        elif tag == "table":
-            self._end_table()
-        elif self._tables and tag in TABLE_TAGS:
-            self._end_in_table(tag)
         elif tag in _BOLD:
             self._bold = max(0, self._bold - 1)
-        elif _HEADING.fullmatch(tag):
-            self._end_heading()
-        elif _BLOCK.fullmatch(tag):
-            self.flush()
-        self._pre -= tag == "pre"
 
     def data(self, data: str) -> None:
         if self._in_title:
@@ -142,19 +186,7 @@ class _Collector:
             return
         if self._annotation is not None:
             self._annotation.append(data)
-        self._put(data if self._pre else _SPACE.sub(" ", data))
-
-    def comment(self, text: str) -> None:
-        """Comments say nothing."""
-
-    def close(self) -> None:
-        """Called by the parser at the end."""
-
-    def finish(self) -> None:
-        """End what the page leaves open."""
-        while self._tables:
-            self._end_table()
-        self.flush()
+        super().data(data)
 
     def flush(self) -> None:
         """Write the words since the last block, as a paragraph; those of a cell stay together."""
@@ -165,18 +197,26 @@ class _Collector:
         if self._heading is not None:
             self._words = [text]
             return
-        for paragraph in [text] if self._pre else re.split(r"\s*\n\s*", text):
+        for paragraph in [text] if self.pre else re.split(r"\s*\n\s*", text):
             self._writer.paragraph(paragraph)
 
-    def _put(self, text: str) -> None:
-        if self._dropped:
-            return
+    def is_dropped(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        return "hidden" in attributes or super().is_dropped(tag, attributes)
+
+    def take(self, text: str) -> None:
         cell = self._cell
         if cell is not None and not self._bold and not text.isspace():
             self._data[-1].plain = True
         (self._words if cell is None else cell).append(text)
 
-    def _end_heading(self) -> None:
+    def break_words(self, ended: str = "") -> None:
+        self.flush()
+
+    def begin_heading(self, level: int) -> None:
+        self.flush()
+        self._heading = level if self._cell is None else None
+
+    def end_heading(self) -> None:
         if self._heading is None:
             return
         level, self._heading = self._heading, None
@@ -188,18 +228,18 @@ class _Collector:
         """The words of the cell that is open; a table for layout has none of its own."""
         return self._data[-1].words if self._data else None
 
-    def _begin_table(self, attributes: dict[str, str]) -> None:
-        outer = self._tables[-1] if self._tables else None
+    def begin_table(self, attributes: Mapping[str, str]) -> None:
+        outer = self.tables[-1] if self.tables else None
         if outer is None or outer.layout:
             self.flush()
         elif not outer.is_data:
             self._open_up(outer)
-        table = OpenTable(attributes, layout=attributes.get("role") == "presentation")
-        self._tables.append(table)
+        table = _Table(attributes, layout=attributes.get("role") == "presentation")
+        self.tables.append(table)
         if not table.layout:
             self._data.append(table)
 
-    def _open_up(self, table: OpenTable) -> None:
+    def _open_up(self, table: _Table) -> None:
         """Let a table in which another stands, and which nothing marks as data, be one for layout."""
         words, table.words, table.layout = table.words or [], None, True
         self._data.pop()
@@ -210,24 +250,20 @@ class _Collector:
         table.rows = []
         self.flush()
 
-    def _begin_in_table(self, tag: str, attributes: dict[str, str]) -> None:
-        table = self._tables[-1]
-        if table.layout:
+    def begin_in_table(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        if tag in TABLE_PARTS and self.tables[-1].layout:
             self.flush()
-        else:
-            table.begin(tag, attributes)
+        elif tag in TABLE_PARTS:
+            self.tables[-1].begin(tag, attributes)
+        return tag in TABLE_PARTS
 
-    def _end_in_table(self, tag: str) -> None:
-        table = self._tables[-1]
-        if table.layout:
+    def end_in_table(self, tag: str) -> bool:
+        if tag in TABLE_PARTS and self.tables[-1].layout:
             self.flush()
-        elif tag in {"td", "th", "caption"}:
-            table.finish()
+        return super().end_in_table(tag)
 
-    def _end_table(self) -> None:
-        if not self._tables:
-            return
-        table = self._tables.pop()
+    def end_table(self) -> None:
+        table = self.tables.pop()
         if table.layout:
             self.flush()
             return
@@ -242,3 +278,63 @@ class _Collector:
         name = attributes.get("name", "").casefold()
         if (key := _DETAILS.get(name)) and (content := " ".join(attributes.get("content", "").split())):
             self._writer.document.details.setdefault(key, content[:500])
+
+
+# E-books in EPUB: the chapters in reading order.
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_PAGES = frozenset({"application/xhtml+xml", "text/html"})
+
+
+def parse_epub(stream: BinaryIO) -> Document:
+    writer = Writer()
+    with open_zip(stream) as archive:
+        package = _package(archive)
+        root = parse_xml(part(archive, package))
+        for title in root.iterfind(".//{*}metadata/{*}title"):
+            writer.document.title = writer.document.title or _words(title)
+        authors = [_words(item) for item in root.iterfind(".//{*}metadata/{*}creator")]
+        if authors:
+            writer.document.details["author"] = ", ".join(authors[:20])
+        folder = posixpath.dirname(package)
+        items = {item.get("id"): item for item in root.iterfind(".//{*}manifest/{*}item")}
+        locked = _encrypted(archive)
+        chapters = [
+            items[ref.get("idref")] for ref in root.iterfind(".//{*}spine/{*}itemref") if ref.get("idref") in items
+        ]
+        title = writer.document.title
+        for chapter in chapters:
+            if chapter.get("media-type") not in _PAGES:
+                continue
+            path = posixpath.normpath(posixpath.join(folder, unquote(chapter.get("href", ""))))
+            if path in locked:
+                raise UnreadableError("its chapters are encrypted (DRM)")
+            writer.document.title = ""
+            try:
+                write_html(writer, part(archive, path))
+            except UnreadableError as error:
+                writer.document.notes.append(str(error))
+        writer.document.title = title
+    if writer.empty and writer.document.notes:
+        raise UnreadableError(writer.document.notes[0])
+    return writer.done()
+
+
+def _package(archive: zipfile.ZipFile) -> str:
+    for rootfile in parse_xml(part(archive, _CONTAINER)).iterfind(".//{*}rootfile"):
+        if path := rootfile.get("full-path"):
+            return str(path)
+    raise UnreadableError("it names no package: it is no EPUB")
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """Parts that are encrypted; fonts often are, chapters only with DRM."""
+    if _ENCRYPTION not in archive.namelist():
+        return set()
+    root = parse_xml(part(archive, _ENCRYPTION))
+    return {unquote(item.get("URI", "")) for item in root.iterfind(".//{*}CipherReference")}
+
+
+def _words(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())[:300]

@@ -14,8 +14,8 @@ from typing import BinaryIO, cast
 from atomr_local.indexing.readers.documents.document import Document, Writer
 from atomr_local.indexing.readers.documents.html import write_html
 from atomr_local.indexing.readers.documents.kinds import MBOX_FROM, MBOX_HEADER
-from atomr_local.indexing.readers.documents.text_file import joined_lines
-from atomr_local.indexing.readers.encodings import as_utf8
+from atomr_local.indexing.readers.documents.text_file import joined
+from atomr_local.indexing.readers.lines import as_utf8
 
 MOST_MESSAGE = 32 << 20  # bytes of a message; attachments stand behind the text
 MOST_MAILBOX = 128 << 20  # characters of all messages
@@ -141,6 +141,5 @@ def _write_plain(writer: Writer, text: str) -> None:
         if line.strip():
             paragraph.append(line)
         elif paragraph:
-            for joined in joined_lines(paragraph):
-                writer.paragraph(joined)
+            writer.paragraph(joined(paragraph))
             paragraph = []

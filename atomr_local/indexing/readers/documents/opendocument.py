@@ -1,23 +1,144 @@
-"""OpenDocument: text, spreadsheets and presentations of LibreOffice and others."""
+"""Tables of OpenDocument files: their rows with numbers, merged cells, and what marks headings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
-from atomr_local.indexing.readers.documents.opendocument_tables import (
-    HIDDEN,
-    OFFICE,
-    TABLE,
-    TEXT,
-    heading_styles,
-    numbered_rows,
-    words_of,
+from atomr_local.indexing.readers.documents.document import (
+    Document,
+    UnreadableError,
+    Writer,
+    elements_in,
+    open_zip,
+    parse_xml,
+    part,
+    write_sheet,
+    write_table,
 )
-from atomr_local.indexing.readers.documents.table_writing import write_sheet, write_table
-from atomr_local.indexing.readers.documents.xml import parse_xml
-from atomr_local.indexing.readers.documents.zip_limits import open_zip, part
-from atomr_local.indexing.readers.tables.headings import Names
+from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Merged, Names, cell_of_lines
+
+TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
+HIDDEN = frozenset({f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}note-citation"})
+_SPACES = frozenset({f"{TEXT}s", f"{TEXT}tab"})
+_PARAGRAPHS = frozenset({f"{TEXT}p", f"{TEXT}h"})
+_CLOSED = _PARAGRAPHS | HIDDEN | {f"{TABLE}table"}
+_GROUPS = frozenset(f"{TABLE}{name}" for name in ("table-rows", "table-row-group", "table-header-rows"))
+_CELLS = frozenset({f"{TABLE}table-cell", f"{TABLE}covered-table-cell"})
+_HEADING_STYLE = "Table_20_Heading"  # of LibreOffice and pandoc
+_MOST_REPEATED = 1_000  # rows of the same words
+_MOST_ROWS = 1 << 20  # that a sheet can have
+
+
+def heading_styles(root: Any) -> frozenset[str]:
+    """The names of the styles in which the headings of tables are written: bold, or made of the one for that."""
+    found = {_HEADING_STYLE}
+    for style in root.iter(f"{_STYLE}style"):
+        properties = style.find(f"{_STYLE}text-properties")
+        bold = properties is not None and properties.get(f"{_FO}font-weight", "") in {"bold", "700", "800", "900"}
+        if bold or style.get(f"{_STYLE}parent-style-name") == _HEADING_STYLE:
+            found.add(style.get(f"{_STYLE}name", ""))
+    return frozenset(found - {""})
+
+
+def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Iterator[tuple[int, list[Cell]]]:
+    """The rows with words, with their numbers from 1; a merged cell has its words in each of its rows.
+
+    Args:
+        headings: styles of headings.
+        inner: gets the tables that stand in cells.
+    """
+    merged = Merged()
+    number = 1
+    for row, header in _rows(table):
+        many = _repeated(row, "rows", _MOST_ROWS)
+        cells, begin = _cells(row, headings, inner, header=header)
+        if cells:
+            for i in range(min(many, _MOST_REPEATED)):
+                yield number + i, merged.filled(number + i, cells, begin)
+        number += many
+
+
+def words_of(element: Any) -> str:
+    """The words of a paragraph, without remarks and what was deleted."""
+    words: list[str] = []
+    # An element, or the words that stand behind one.
+    waiting: list[Any] = [element]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            words.append(one)
+            continue
+        if not isinstance(one.tag, str) or one.tag in HIDDEN:
+            continue
+        if one.tag in _SPACES or one.tag == f"{TEXT}line-break":
+            words.append(" " if one.tag in _SPACES else "\n")
+        words.append(one.text or "")
+        for child in reversed(one):
+            waiting += (child.tail or "", child)
+    return "".join(words)
+
+
+def _rows(table: Any) -> Iterator[tuple[Any, bool]]:
+    """The rows of this table, and whether each stands among its headings."""
+    waiting = [(child, False) for child in reversed(table)]
+    while waiting:
+        child, header = waiting.pop()
+        if child.tag == f"{TABLE}table-row":
+            yield child, header
+        elif child.tag in _GROUPS:
+            of_headings = header or child.tag == f"{TABLE}table-header-rows"
+            waiting += [(one, of_headings) for one in reversed(child)]
+
+
+def _cells(
+    row: Any, headings: frozenset[str], inner: list[Any], *, header: bool
+) -> tuple[list[Cell], dict[int, tuple[int, int]]]:
+    """The cells of a row up to the last with words, and over what they reach, by column."""
+    cells: list[Cell] = []
+    begin: dict[int, tuple[int, int]] = {}
+    for cell in row:
+        if cell.tag not in _CELLS:
+            continue
+        paragraphs = list(_paragraphs(cell, inner))
+        words = "\n".join(words_of(one) for one in paragraphs)
+        named = {cell.get(f"{TABLE}style-name", "")} | {one.get(f"{TEXT}style-name", "") for one in paragraphs}
+        rows, columns = _spanned(cell, "rows", _MOST_ROWS), _spanned(cell, "columns", MOST_COLUMNS)
+        if rows > 1 or columns > 1:
+            begin[len(cells)] = (rows, columns)
+        shown = cell_of_lines(words, header and bool(words.strip()), bold=not headings.isdisjoint(named))
+        cells += [shown] * min(_repeated(cell, "columns", MOST_COLUMNS), MOST_COLUMNS + 1 - len(cells))
+    while cells and not cells[-1].text:
+        cells.pop()
+    return cells, begin
+
+
+def _paragraphs(cell: Any, inner: list[Any]) -> Iterator[Any]:
+    """The paragraphs of a cell, those in lists too, but not those of tables in it."""
+    for child in elements_in(cell, lambda one: one.tag not in _CLOSED):
+        if child.tag in _PARAGRAPHS:
+            yield child
+        elif child.tag == f"{TABLE}table":
+            inner.append(child)
+
+
+def _repeated(element: Any, what: str, most: int) -> int:
+    return _number(element.get(f"{TABLE}number-{what}-repeated", "1"), most)
+
+
+def _spanned(element: Any, what: str, most: int) -> int:
+    return _number(element.get(f"{TABLE}number-{what}-spanned", "1"), most)
+
+
+def _number(given: str, most: int) -> int:
+    return max(1, min(int(given), most)) if given.isdecimal() and len(given) < 10 else 1
+
+
+# OpenDocument: text, spreadsheets and presentations of LibreOffice and others.
 
 _DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _MOST_DEPTH = 100

@@ -9,13 +9,16 @@ from datetime import date, datetime, time
 from io import StringIO
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
-from atomr_local.indexing.readers.documents.encoding import decoded
-from atomr_local.indexing.readers.documents.table_writing import write_sheet
+from atomr_local.indexing.readers.documents.document import (
+    Document,
+    UnreadableError,
+    Writer,
+    office_file,
+    write_sheet,
+)
 from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.documents.zip_limits import open_zip, refuse_entities
-from atomr_local.indexing.readers.tables.cells import Cell, Merged
-from atomr_local.indexing.readers.tables.headings import Names
+from atomr_local.indexing.readers.lines import decoded
+from atomr_local.indexing.readers.tables import Cell, Merged, Names
 
 _SNIFFED = 1 << 16
 _CSV_FIELD = 1 << 20
@@ -44,20 +47,13 @@ def parse_csv(stream: BinaryIO) -> Document:
 def parse_xlsx(stream: BinaryIO) -> Document:
     from openpyxl import load_workbook
 
-    with open_zip(stream) as archive:
-        refuse_entities(archive)
-        stream.seek(0)
     writer = Writer("cells")
-    try:
+    with office_file(stream, "spreadsheet", most=None):
         book = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
         writer.document.title = " ".join(str(book.properties.title or "").split())[:300]
         for sheet in book.worksheets:
             writer.heading(1, sheet.title)
             write_sheet(writer, _rows(sheet), sheet.title, Names.POSSIBLE)
-    except UnreadableError:
-        raise
-    except Exception as error:  # openpyxl raises whatever the damaged XML leads to
-        raise UnreadableError(f"its spreadsheet is damaged: {type(error).__name__}: {error}") from error
     return writer.done()
 
 

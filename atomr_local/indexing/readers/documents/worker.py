@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 def serve(requests: BinaryIO, answers: BinaryIO, files: socket.socket) -> None:
     """Answer the task by {}; each request by its "documents", or by an "error"."""
-    from atomr_local.indexing.readers.child_limits import answer, bound_memory, processor_time
+    from atomr_local.indexing.readers.child_process import answer, bound_memory, processor_time
     from atomr_local.indexing.readers.documents.document import UnreadableError
-    from atomr_local.indexing.readers.documents.parsing import parse
+    from atomr_local.indexing.readers.documents.process import parse
 
     task: dict[str, Any] = json.loads(requests.readline())
     bound_memory(task["memory"])

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from atomr_local.indexing.readers.tables.cells import one_line
+from atomr_local.indexing.readers.tables import one_line
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.indexing.readers.wikipedia.value_templates import coordinates
+from atomr_local.indexing.readers.wikipedia.templates import coordinates
 
 MOST_FIELDS = 200
 MOST_VALUE = 400  # characters

@@ -24,7 +24,7 @@ def serve(pages: BinaryIO, answers: BinaryIO, cutter: Callable[[dict[str, Any]],
         cutter: what makes the passages of a page with its title, by what the task says of the "work"; they are
             answered as "cut".
     """
-    from atomr_local.indexing.readers.child_limits import answer, bound_memory, processor_time
+    from atomr_local.indexing.readers.child_process import answer, bound_memory, processor_time
     from atomr_local.indexing.readers.wikipedia.infobox import titled
     from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 
@@ -55,6 +55,6 @@ def serve(pages: BinaryIO, answers: BinaryIO, cutter: Callable[[dict[str, Any]],
 
 if __name__ == "__main__":
     sys.path.append(sys.argv[1])
-    from atomr_local.indexing.readers.child_limits import answer_stream
+    from atomr_local.indexing.readers.child_process import answer_stream
 
     serve(sys.stdin.buffer, answer_stream())

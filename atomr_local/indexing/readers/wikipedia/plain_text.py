@@ -4,11 +4,129 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from atomr_local.indexing.readers.base import Cut, Section, SectionKind
-from atomr_local.indexing.readers.wikipedia.link_sections import is_left_out, without_citations
+from atomr_local.language.sentences import unspaced
+
+# Sections that point elsewhere: which are left out whole, and what of others is said about the subject.
+#
+# A section of references or links says nothing itself. One of notes, sources or a bibliography may: remarks in
+# sentences, and works of the page's subject. Those lines are kept; citations and lists of links are not.
+
+
+# The second line is the Simple English Wikipedia's.
+_LEFT_OUT = frozenset(
+    {"references", "external links", "see also", "further reading", "footnotes", "citations", "notes and references"}
+    | {"other websites", "related pages", "more reading", "other reading", "other pages"}
+    | {"einzelnachweise", "weblinks", "siehe auch", "literatur"}
+    | {"références", "notes et références", "liens externes", "voir aussi", "articles connexes"}
+    | {"referencias", "véase también", "enlaces externos", "referências", "ver também"}
+    | {"ligações externas", "voci correlate", "altri progetti", "collegamenti esterni"}
+    | {"externe links", "zie ook", "referenties", "przypisy", "zobacz też", "linki zewnętrzne"}
+    | {"литература", "ссылки", "см. также", "посилання", "див. також", "література"}
+    | {"външни препратки", "вижте също", "externa länkar", "referenser", "se även"}
+    | {"外部链接", "外部連結", "参见", "參見", "関連項目", "外部リンク"}
+    | {"같이 보기", "외부 링크", "참고 문헌", "مراجع", "وصلات خارجية", "انظر أيضًا"}
+    | {"קישורים חיצוניים", "ראו גם", "kaynakça", "dış bağlantılar", "ayrıca bakınız", "tham khảo", "liên kết ngoài"}
+)
+_NOTES = frozenset(
+    {"notes", "note", "explanatory notes", "sources", "anmerkungen", "quellen", "notas", "fuentes", "fontes", "fonti"}
+    | {"bronnen", "noten", "uwagi", "źródła", "примечания", "примітки", "источники", "джерела", "бележки", "източници"}
+    | {"källor", "noter", "kilder", "viitteet", "lähteet", "poznámky", "zdroje", "jegyzetek", "források", "notlar"}
+    | {
+        "ghi chú",
+        "注释",
+        "註釋",
+        "脚注",
+        "出典",
+        "来源",
+        "注解",
+        "각주",
+        "출처",
+        "ملاحظات",
+        "مصادر",
+        "הערות שוליים",
+        "הערות",
+        "מקורות",
+    }
+)
+_WORKS = frozenset(
+    {"bibliography", "bibliographie", "bibliografía", "bibliografia", "bibliografie", "bibliografi", "библиография"}
+    | {"бібліографія", "βιβλιογραφία", "bibliyografya", "参考文献", "參考文獻", "ببليوغرافيا", "ביבליוגרפיה"}
+)
+_YEAR = re.compile(r"\b1[0-9]{3}\b|\b20[0-9]{2}\b")
+_NUMBERED = re.compile(
+    r"\b(?:ISBN|ISSN|OCLC|JSTOR|LCCN|PMID|PMC|S2CID|Bibcode|ASIN)\b|\b(?:doi|arXiv)\s*:|\bhttps?://|\bdoi\.org", re.I
+)
+_PAGES = re.compile(r"\b(?:pp?|ss?|vol|bd|nr|no|с|стр|т|str|lk|sid)\s?\.\s?\d", re.I)
+_NAME = r"[^\W\d_a-zа-я][^\W\d_]*"
+# "Smith, John", "Smith, J. K.", "Smith 1999", "Smith & Doe 1999", "Иванов, И. И.".
+_AUTHOR_FIRST = re.compile(
+    rf"{_NAME}(?:[-’' ][^\W\d_]+)?,\s(?:[^\W\d_]\.|{_NAME}[^\W\d_])"
+    rf"|{_NAME}(?:\s(?:&|and|et)\s(?:al\.|{_NAME}))?,?\s(?:1[0-9]|20)\d{{2}}"
+)
+# "…, Rome, 1977", "(Baltimore: Johns Hopkins University Press, 2009)".
+_PUBLISHED = re.compile(r"[,:(]\s?[^,:()]{2,60}[,:]\s(?:1[0-9]|20)\d{2}\)?[;.,]?(?:\s|$)")
+_AGAIN = re.compile(r"[\^↑]|ibid\b|op\. ?cit", re.I)
+_SENTENCE_END = re.compile(r"[.!?。！？।؟][)\]\"'”’»]?$")
+_LEAST_WORDS = 6  # of a remark
+_LEAST_CHARACTERS = 15  # of one in a script without spaces
+_IN_LOWER_CASE = 0.5  # of the words of a remark; titles and names have capitals
+_LONGEST_WORK = 300  # characters
+
+
+def is_left_out(titles: Sequence[str]) -> bool:
+    """Whether the section with this path of headings holds nothing but references and links."""
+    return any(title.casefold() in _LEFT_OUT for title in titles)
+
+
+def without_citations(titles: Sequence[str], text: str) -> str:
+    """What a section's text says itself: all of it, unless its path says that it is one of notes, sources or works.
+
+    Args:
+        titles: the headings that the text stands under, the outermost first.
+    """
+    named = {title.casefold() for title in titles}
+    of_works = not named.isdisjoint(_WORKS)
+    if not text or (not of_works and named.isdisjoint(_NOTES)):
+        return text
+    lines = text.split("\n")
+    filled = [line for line in lines if line.strip()]
+    # Where most are citations, the others are too, in another style.
+    of_works = of_works and 2 * sum(map(_is_citation, filled)) < len(filled)
+    kept = [line for line in lines if not line.strip() or _is_remark(line) or (of_works and _is_work(line))]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+
+def _is_citation(line: str) -> bool:
+    return bool(
+        _NUMBERED.search(line)
+        or _PUBLISHED.search(line)
+        or _PAGES.search(line)
+        or _AGAIN.match(line)
+        or _AUTHOR_FIRST.match(line.lstrip("*#• "))
+    )
+
+
+def _is_work(line: str) -> bool:
+    """Whether it names a work with its year."""
+    return len(line) <= _LONGEST_WORK and _YEAR.search(line) is not None and not _is_citation(line)
+
+
+def _is_remark(line: str) -> bool:
+    """Whether it is a sentence or more, and no citation."""
+    line = line.strip()
+    if _SENTENCE_END.search(line) is None or _is_citation(line):
+        return False
+    if unspaced(line):
+        return len(line) >= _LEAST_CHARACTERS
+    words = [word for word in line.split() if any(map(str.isalpha, word))]
+    cased = [word for word in words if word.lower() != word.upper()]
+    lower = sum(word.strip("\"'“‘(").islower() for word in cased)
+    return len(words) >= _LEAST_WORDS and lower >= _IN_LOWER_CASE * len(cased)
+
 
 _MOST_IN_BLOCKS = 400_000  # characters of a page
 _LONGEST_TITLE = 200
@@ -83,47 +201,42 @@ def assembled(parts: Sequence[Part], cleaned: Callable[[str], str], lost: Mappin
     Args:
         lost: what limits left out before, as :class:`PlainText` has it.
     """
-    pieces: list[str] = []
-    sections: list[Section] = []
+    pieces: list[tuple[str, Section | None]] = []
     path: list[Heading] = []
     words: list[str] = []
     blocks: list[tuple[str, Block]] = []
-    length = 0
     for part in [*parts, None]:
         if isinstance(part, str):
             words.append(part)
             continue
-        if isinstance(part, Block):
-            if not is_left_out([heading.title for heading in path]):
-                blocks.append((" > ".join(heading.title for heading in path), part))
-            continue
         titles = [heading.title for heading in path]
+        if isinstance(part, Block):
+            if not is_left_out(titles):
+                blocks.append((" > ".join(titles), part))
+            continue
         prose = "" if is_left_out(titles) else without_citations(titles, cleaned("".join(words)))
         words = []
         if prose:
-            if pieces:
-                pieces.append("\n\n")
-                length += 2
-            if path or sections:
-                sections.append(Section(length, " > ".join(heading.title for heading in path)))
-            pieces.append(prose)
-            length += len(prose)
+            pieces.append((prose, Section(0, " > ".join(titles)) if path else None))
         if part is not None:
             while path and path[-1].level >= part.level:
                 path.pop()
             path.append(Heading(part.level, " ".join(cleaned(part.title).split())))
-    return PlainText(*_with_blocks(pieces, sections, length, blocks, cleaned, Counter(lost or {})))
+    left_out = Counter(lost or {})
+    pieces += _of_blocks(blocks, cleaned, left_out)
+    sections: list[Section] = []
+    length = 0
+    for text, section in pieces:
+        if section is not None:
+            sections.append(replace(section, start=length))
+        length += len(text) + 2
+    return PlainText("\n\n".join(text for text, _ in pieces), tuple(sections), dict(+left_out))
 
 
-def _with_blocks(
-    pieces: list[str],
-    sections: list[Section],
-    length: int,
-    blocks: Sequence[tuple[str, Block]],
-    cleaned: Callable[[str], str],
-    lost: Counter[str],
-) -> tuple[str, tuple[Section, ...], dict[str, int]]:
-    """The text and its sections with the blocks behind them, infoboxes first; what the limit on all left out."""
+def _of_blocks(
+    blocks: Sequence[tuple[str, Block]], cleaned: Callable[[str], str], lost: Counter[str]
+) -> Iterator[tuple[str, Section]]:
+    """The texts of the blocks, infoboxes first, with their sections; what the limit on all left out is noted."""
     numbers: Counter[str] = Counter()
     room = _MOST_IN_BLOCKS
     for path, block in sorted(blocks, key=lambda item: item[1].kind != "infobox"):
@@ -134,14 +247,8 @@ def _with_blocks(
             lost[_PLURALS[block.kind]] += bool(text)
             continue
         title = " ".join(cleaned(block.title).split())[:_LONGEST_TITLE] if block.title else ""
-        if pieces:
-            pieces.append("\n\n")
-            length += 2
         heading = " > ".join(filter(None, (path, title)))
-        sections.append(Section(length, heading, block.kind, block.name or str(numbers[block.kind])))
-        pieces.append(text)
-        length += len(text)
-    return "".join(pieces), tuple(sections), dict(+lost)
+        yield text, Section(0, heading, block.kind, block.name or str(numbers[block.kind]))
 
 
 def tidied(text: str) -> str:
@@ -189,3 +296,45 @@ def _without_remains(text: str) -> str:
     if of_marks := _FIRST_LINE_OF_MARKS.match(text):
         text = text[of_marks.end() :]
     return _LINE_OF_MARKS.sub("\n", text) if "\n" in text else text
+
+
+# Names with a meaning in wiki markup: disambiguations, files and categories, and the furniture of pages.
+
+
+# Classes of MediaWiki's own for what leads to other pages or speaks of the page: it says nothing of the subject.
+PAGE_FURNITURE = frozenset(
+    {"navbox", "vertical-navbox", "toc", "metadata", "noprint", "mbox", "ambox", "sistersitebox"}
+)
+# As the largest Wikipedias call them; more forms of the English one because every wiki borrows it.
+_DISAMBIGUATION_CALL = re.compile(
+    r"""\{\{\s*(?:
+    disambig(?:uation)?(?:-cleanup)? | dab | disamb | hndis(?:-cleanup)? | geodis | geodab | numberdis | mathdab
+    | letter-numbercombdisambig | schooldis | hospitaldis | roaddis | airportdis | callsigndis | biodab
+    | (?:human[ _]name[ _]|place[ _]name[ _]|letter[ _])disambiguation | disambiguation[ _]page
+    | begriffsklärung | begriffsklaerung | bkl | homonymie | paronymie | toponymie | patronymie | desambig
+    | desambiguación | desambiguacion | desambiguação | disambigua | doorverwijspagina | dp | неоднозначность
+    | многозначность | багатозначність | ujednoznacznienie | strona[ _]ujednoznaczniająca | rozcestník | förgrening
+    | grensida | flertydig | pekerside | täsmennyssivu | egyért | egyértelműsítő | anlam[ _]ayrımı | dezambiguizare
+    | αποσαφήνιση | 曖昧さ回避 | aimai | 消歧义 | 消歧義 | 동음이의 | توضيح | ابهام‌زدایی | định[ _]hướng | пояснение
+    | nozīmju[ _]atdalīšana | zeimeibu[ _]škiršona | nuškiršona | cytys[ _]zeimeibys[ _]lopa
+    )\s*[|}] | __DISAMBIG__""",
+    re.I | re.X,
+)
+_DISAMBIGUATION_TITLE = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación|значения)\)$", re.I)
+_FILES_AND_CATEGORIES = frozenset({"-2", "6", "14"})
+# The English names work in every wiki; the others are names of former days that still stand in pages.
+_ALWAYS = frozenset(
+    {"media", "file", "image", "category"}
+    | {"datei", "bild", "kategorie", "fichier", "catégorie", "archivo", "imagen", "categoría", "immagine", "categoria"}
+    | {"ficheiro", "imagem", "bestand", "afbeelding", "файл", "изображение", "категория", "plik", "grafika"}
+)
+
+
+def is_disambiguation(title: str, wikitext: str) -> bool:
+    """Whether the page only says which pages a name may mean."""
+    return bool(_DISAMBIGUATION_TITLE.search(title) or _DISAMBIGUATION_CALL.search(wikitext))
+
+
+def dropped_link_names(namespaces: Mapping[str, str]) -> frozenset[str]:
+    """The names, casefolded, of the namespaces of media, files and categories; `namespaces` by key."""
+    return _ALWAYS | {name for key, name in namespaces.items() if key in _FILES_AND_CATEGORIES}

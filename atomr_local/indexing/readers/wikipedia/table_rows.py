@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from atomr_local.indexing.readers.tables.cells import MOST_SPAN, Cell, markup_span, one_line, row_text, says_something
-from atomr_local.indexing.readers.tables.headings import Names
-from atomr_local.indexing.readers.tables.lines import TableLines
+from atomr_local.indexing.readers.html_walker import OpenTable
+from atomr_local.indexing.readers.tables import (
+    Cell,
+    Names,
+    TableLines,
+    markup_spans,
+    one_line,
+    row_text,
+    says_something,
+)
+from atomr_local.indexing.readers.wikipedia.infobox import infobox_lines, pairs_of_rows
+from atomr_local.indexing.readers.wikipedia.plain_text import Block
 
 MOST_ROWS = 1_000
 MOST_COLUMNS = 40
@@ -27,19 +37,15 @@ _ATTRIBUTES = re.compile(
 
 
 @dataclass(slots=True)
-class Table:
+class Table(OpenTable):
     """A table as its page has it.
 
     Attributes:
-        attributes: of its element.
-        layout: it arranges other things on the page, such as tables.
+        place: among the parts of the page, where it begins.
         lost: what the limits left out, by its name in the plural.
     """
 
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    layout: bool = False
-    caption: str = ""
-    rows: list[list[Cell]] = field(default_factory=list)
+    place: int = 0
     lost: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -55,11 +61,8 @@ class Table:
         """Note that a table stands within this one."""
         self.layout = self.layout or _DATA_CLASSES.isdisjoint(self.classes)
 
-    def add(self, text: str, *, header: bool, rowspan: str = "", colspan: str = "") -> None:
-        """A cell of the last row; the spans as the markup gives them."""
-        if not self.rows:
-            self.rows.append([])
-        row = self.rows[-1]
+    def add(self, text: str, *, header: bool, given: Mapping[str, str]) -> None:
+        row = self.row
         if len(row) >= MOST_COLUMNS:
             self.lost["table cells"] += 1
             return
@@ -67,8 +70,23 @@ class Table:
         if len(shown) > MOST_CELL:
             shown = f"{shown[:MOST_CELL].rsplit(' ', 1)[0]} …"
             self.lost["ends of table cells"] += 1
-        # A rowspan of 0 reaches to the end of the table.
-        row.append(Cell(shown, header, markup_span(rowspan) or MOST_SPAN, markup_span(colspan) or 1))
+        row.append(Cell(shown, header, *markup_spans(given)))
+
+
+def table_block(table: Table, lost: Counter[str]) -> Block | None:
+    """The lines of the table with its caption, or the infobox that it is by its class; None if it says nothing.
+
+    Args:
+        lost: where what the limits of infoboxes leave out is noted.
+    """
+    caption = one_line(table.caption, " ")
+    if any(css.startswith("infobox") for css in table.classes):
+        lines = infobox_lines(pairs_of_rows([cell.text for cell in row] for row in table.rows), lost)
+        block = Block("infobox", "\n".join(lines), name=caption)
+    else:
+        lines = table_lines(table)
+        block = Block("table", "\n".join(lines), caption)
+    return block if lines else None
 
 
 def table_lines(table: Table) -> list[str]:
@@ -120,3 +138,129 @@ def _labelled_text(row: Sequence[Cell]) -> str:
     """A row whose first cell may be a heading of the others."""
     rest = row_text((), [cell.text for cell in row[1:]])
     return f"{row[0].text}: {rest}" if row[0].header and row[0].text and rest else row_text((), [c.text for c in row])
+
+
+# Reads tables of wikitext, in pipes or in HTML, from the tokens of mwparserfromhell.
+
+_CELL = re.compile(r"t[dh]")
+
+
+class TokenReader:
+    """Reads tokens, one after the other. They are well nested: whoever reads an opening reads on to its end."""
+
+    def __init__(self, tokens: list[Any]) -> None:
+        self.tokens = tokens
+        self.at = 0
+
+    def rest(self) -> Iterator[tuple[str, Any]]:
+        """The tokens from here on with their kinds, each read when it is given."""
+        tokens, count = self.tokens, len(self.tokens)
+        while self.at < count:
+            token = tokens[self.at]
+            self.at += 1
+            yield type(token).__name__, token
+
+    def skip(self, opening: str, *closings: str) -> None:
+        """Over the rest of an element whose opening was read, those of its kind inside included."""
+        depth = 1
+        for name, _ in self.rest():
+            depth += (name == opening) - (name in closings)
+            if not depth:
+                break
+
+    def skip_element(self) -> None:
+        """Over the content of an element whose head was read."""
+        self.skip("TagOpenOpen", "TagCloseClose", "TagCloseSelfclose")
+
+    def tag_head(self) -> tuple[str, bool]:
+        """The tag's name and whether it has no content, read past its attributes."""
+        name, nested = "", 0
+        for kind, token in self.rest():
+            if kind == "Text" and not name:
+                name = token["text"].strip().lower()
+            elif kind == "TagOpenOpen":
+                nested += 1
+            elif kind in {"TagCloseClose", "TagCloseSelfclose"} and nested:
+                nested -= 1
+            elif kind in {"TagCloseOpen", "TagCloseSelfclose"} and not nested:
+                return name, kind == "TagCloseSelfclose"
+        return name, True
+
+    def element(self, name: str) -> str:
+        """The rendered content of an element whose head was read, up to its end."""
+        raise NotImplementedError
+
+    def other(self, token: Any) -> None:
+        """Go past what the token opens, which stands in a table and in no cell of it."""
+        raise NotImplementedError
+
+
+def read_table(walker: TokenReader, table: Table, nested: Callable[[dict[str, str]], None]) -> None:
+    """Read the content of the table, whose head was read, to its end.
+
+    Args:
+        nested: reads a table that stands between its rows, and whose head was read.
+    """
+    for kind, token in walker.rest():
+        if kind == "TagOpenClose":
+            if _closing(walker) == "table":
+                break
+        elif kind == "TagOpenOpen":
+            begin = walker.at
+            name, empty = walker.tag_head()
+            given = attributes_of(walker.tokens[begin : walker.at])
+            if name == "table" and not empty:
+                nested(given)
+            elif name == "tr" and table.full and not empty:
+                table.lost["table rows"] += 1
+                walker.skip_element()
+            elif name == "tr":
+                table.rows.append([])
+            elif name == "caption":
+                table.caption = walker.element(name)
+            elif _CELL.fullmatch(name):
+                _read_cell(walker, table, name, given, token.get("wiki_markup"), nothing=empty)
+        else:
+            walker.other(token)
+
+
+def _read_cell(
+    walker: TokenReader, table: Table, name: str, given: dict[str, str], markup: str | None, *, nothing: bool
+) -> None:
+    text = "" if nothing else walker.element(name)
+    # The tokeniser takes "|+ caption" for a cell.
+    if markup == "|" and (any(key.startswith("+") for key in given) or (not given and text.startswith("+"))):
+        table.caption = table.caption or text.removeprefix("+")
+        return
+    table.add(text, header=name == "th", given=given)
+
+
+def _closing(walker: TokenReader) -> str:
+    """The name in a closing tag whose opening was read, which is read to its end."""
+    name = ""
+    for kind, token in walker.rest():
+        if kind == "Text":
+            name += token["text"]
+        elif kind == "TagCloseClose":
+            break
+    return name.strip().lower()
+
+
+def attributes_of(tokens: Sequence[Any]) -> dict[str, str]:
+    """The attributes in the head of a tag, keys in lower case."""
+    found: dict[str, str] = {}
+    key, value = "", ""
+    begun = in_value = False
+    for token in tokens:
+        kind = type(token).__name__
+        if kind in {"TagAttrStart", "TagCloseOpen", "TagCloseSelfclose"}:
+            if key:
+                found[key.strip().lower()] = value.strip()
+            key, value, begun, in_value = "", "", True, False
+        elif kind == "TagAttrEquals":
+            in_value = True
+        elif kind == "Text" and in_value:
+            value += token["text"]
+        elif kind == "Text" and begun:  # before the first attribute stands the name of the tag
+            key += token["text"]
+    return found

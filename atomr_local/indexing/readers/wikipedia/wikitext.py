@@ -19,22 +19,38 @@ from typing import Any
 from mwparserfromhell import parser
 from mwparserfromhell.definitions import is_single
 
-from atomr_local.indexing.readers.tables.cells import one_line
 from atomr_local.indexing.readers.wikipedia.infobox import (
     COORDINATES_LABEL,
     LEAST_FIELDS,
     infobox_lines,
     kind_named,
-    pairs_of_rows,
     says_infobox,
 )
-from atomr_local.indexing.readers.wikipedia.kept_templates import is_kept, kept_text
-from atomr_local.indexing.readers.wikipedia.markup_names import PAGE_FURNITURE
-from atomr_local.indexing.readers.wikipedia.measures import is_power, raised
-from atomr_local.indexing.readers.wikipedia.plain_text import Block, Heading, Part, PlainText, assembled, tidied
-from atomr_local.indexing.readers.wikipedia.table_rows import Table, table_lines
-from atomr_local.indexing.readers.wikipedia.table_tokens import attributes_of, read_table
-from atomr_local.indexing.readers.wikipedia.value_templates import COORDINATES, coordinates, value_text
+from atomr_local.indexing.readers.wikipedia.plain_text import (
+    PAGE_FURNITURE,
+    Block,
+    Heading,
+    Part,
+    PlainText,
+    assembled,
+    tidied,
+)
+from atomr_local.indexing.readers.wikipedia.table_rows import (
+    Table,
+    TokenReader,
+    attributes_of,
+    read_table,
+    table_block,
+)
+from atomr_local.indexing.readers.wikipedia.templates import (
+    COORDINATES,
+    coordinates,
+    is_kept,
+    is_power,
+    kept_text,
+    raised,
+    value_text,
+)
 
 # Their whole content goes, not only the tag.
 _DROPPED_TAG = re.compile(
@@ -160,12 +176,9 @@ def _must_be_bounded(wikitext: str) -> None:
         raise ValueError(f"{len(open_now)} markup elements are opened and never closed")
 
 
-class _Walker:
-    """Tokens are well nested: whoever reads an opening reads on to its end."""
-
+class _Walker(TokenReader):
     def __init__(self, tokens: list[Any], dropped_links: Collection[str]) -> None:
-        self.tokens = tokens
-        self.at = 0
+        super().__init__(tokens)
         self._dropped_links = dropped_links
         self._tables: list[Table] = []  # that are open, the innermost last
         self._boxes = 0  # infoboxes that are open, or what may be one
@@ -189,23 +202,24 @@ class _Walker:
         if f"\n{COORDINATES_LABEL}: " not in f"\n{box.text}":
             self.parts[boxes[0]] = replace(box, text=f"{box.text}\n{lines[0]}")
 
+    def _following(self, otherwise: str = "") -> str:
+        """The text of the next token; `otherwise` if it has none."""
+        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
+        return str(following.get("text", otherwise))
+
     def _until(self, out: list[Any], *stops: str, closing: str = "") -> str:
         """Render into `out` up to one of `stops`, which is consumed; its name, or "" at the end.
 
         Args:
             closing: stop only before this name of a tag.
         """
-        tokens, count = self.tokens, len(self.tokens)
-        while self.at < count:
-            token = tokens[self.at]
-            self.at += 1
-            name = type(token).__name__
+        for name, token in self.rest():
             if name == "Text":
                 out.append(token["text"])
             elif name in stops and (not closing or self._names(closing)):
                 return name
             elif name in _SKIPPED:
-                self._skip(name, _SKIPPED[name])
+                self.skip(name, _SKIPPED[name])
             elif (handler := _HANDLERS.get(name)) is not None:
                 handler(self, token, out)
         return ""
@@ -215,21 +229,9 @@ class _Walker:
         stop = self._until(out, *stops)
         return "".join(part for part in out if isinstance(part, str)), stop
 
-    def _skip(self, opening: str, *closings: str) -> None:
-        """Over the rest of an element whose opening was read, those of its kind inside included."""
-        depth = 1
-        while depth and self.at < len(self.tokens):
-            name = type(self.tokens[self.at]).__name__
-            self.at += 1
-            if name == opening:
-                depth += 1
-            elif name in closings:
-                depth -= 1
-
     def _names(self, tag: str) -> bool:
         """Whether the tag whose opening was read has this name."""
-        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
-        return str(following.get("text", "")).strip().lower() == tag
+        return self._following().strip().lower() == tag
 
     def element(self, name: str) -> str:
         """The rendered content of an element whose head was read, up to its end."""
@@ -238,18 +240,13 @@ class _Walker:
             self._until([], "TagCloseClose")
         return "".join(part for part in out if isinstance(part, str))
 
-    def skip_element(self) -> None:
-        """Over the content of an element whose head was read."""
-        self._skip("TagOpenOpen", "TagCloseClose", "TagCloseSelfclose")
-
     def other(self, token: Any) -> None:
         """Go past what the token opens."""
         if (handler := _HANDLERS.get(type(token).__name__)) is not None:
             handler(self, token, [])
 
     def _template(self, _token: Any, out: list[Any]) -> None:
-        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
-        name = str(following.get("text", "")).strip().replace("_", " ").casefold()
+        name = self._following().strip().replace("_", " ").casefold()
         kept = is_kept(name)
         in_value = bool(self._tables or self._boxes)
         named_so = not kept and says_infobox(name)
@@ -257,7 +254,7 @@ class _Walker:
             self._infobox(name)
             return
         if not (kept or in_value or name in COORDINATES):
-            self._skip("TemplateOpen", "TemplateClose")
+            self.skip("TemplateOpen", "TemplateClose")
             return
         positional, named = self._arguments()
         named = {key.casefold(): value for key, value in named.items()}
@@ -304,8 +301,7 @@ class _Walker:
         in_text = "inline" in display or display in {"i", "it", "ti"}
         # On a line of its own it belongs to no sentence.
         before = next((part for part in reversed(out) if isinstance(part, str) and part), "\n")
-        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
-        alone = out is self.parts and before.endswith("\n") and str(following.get("text", "\n")).startswith("\n")
+        alone = out is self.parts and before.endswith("\n") and self._following("\n").startswith("\n")
         if shown and out is self.parts and (alone or not in_text or name == "coordinate"):
             self._places.append(shown)
         elif in_text or out is not self.parts:
@@ -333,7 +329,7 @@ class _Walker:
         prefix = title.partition(":")[0].strip().replace("_", " ").casefold() if ":" in title else ""
         if prefix and prefix in self._dropped_links:
             if stop == "WikilinkSeparator":
-                self._skip("WikilinkOpen", "WikilinkClose")
+                self.skip("WikilinkOpen", "WikilinkClose")
             return
         if stop == "WikilinkSeparator":
             shown, _ = self._rendered("WikilinkClose")
@@ -349,10 +345,7 @@ class _Walker:
 
     def _entity(self, _token: Any, out: list[Any]) -> None:
         spelled = ""
-        while self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            self.at += 1
-            name = type(token).__name__
+        for name, token in self.rest():
             if name == "HTMLEntityEnd":
                 break
             spelled += {"HTMLEntityNumeric": "#", "HTMLEntityHex": "x"}.get(name) or str(token.get("text", ""))
@@ -408,20 +401,10 @@ class _Walker:
         self._tables.append(table)
         read_table(self, table, self._table)
         self._tables.pop()
-        if any(css.startswith("infobox") for css in table.classes):
-            self._table_as_infobox(table, place)
-            return
-        lines = table_lines(table)
+        block = table_block(table, self.lost)
         self.lost.update(table.lost)
-        if lines:
-            # Before the tables within it.
-            self.parts.insert(place, Block("table", "\n".join(lines), one_line(table.caption, " ")))
-
-    def _table_as_infobox(self, table: Table, place: int) -> None:
-        lines = infobox_lines(pairs_of_rows([cell.text for cell in row] for row in table.rows), self.lost)
-        self.lost.update(table.lost)
-        if lines:
-            self.parts.insert(place, Block("infobox", "\n".join(lines), name=one_line(table.caption, " ")))
+        if block is not None:
+            self.parts.insert(place, block)  # before the tables within it
 
     def _code(self, given: dict[str, str], out: list[Any]) -> None:
         """Source code as it is written: within a line in its sentence, else as a block of its own."""
@@ -437,10 +420,7 @@ class _Walker:
     def _verbatim(self) -> str:
         """The words of an element whose head was read, entities as they are written."""
         words: list[str] = []
-        while self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            kind = type(token).__name__
-            self.at += 1
+        for kind, token in self.rest():
             if kind == "TagOpenClose":
                 self._until([], "TagCloseClose")
                 break
@@ -451,32 +431,14 @@ class _Walker:
         """The TeX of a formula whose opening was read, on one line."""
         tex: list[str] = []
         depth = 1
-        while depth and self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            name = type(token).__name__
-            self.at += 1
+        for name, token in self.rest():
             depth += (name == "TagOpenOpen") - (name in {"TagCloseClose", "TagCloseSelfclose"})
+            if not depth:
+                break
             if name == "Text" and depth == 1 and type(self.tokens[self.at - 2]).__name__ != "TagOpenClose":
                 tex.append(token["text"])
         # Braces that stand apart mean the same in TeX and are no markup of the wiki.
         return " ".join("".join(tex).split()).replace("{{", "{ {").replace("}}", "} }")
-
-    def tag_head(self) -> tuple[str, bool]:
-        """The tag's name and whether it has no content, read past its attributes."""
-        name, nested = "", 0
-        while self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            self.at += 1
-            kind = type(token).__name__
-            if kind == "Text" and not name:
-                name = token["text"].strip().lower()
-            elif kind == "TagOpenOpen":
-                nested += 1
-            elif kind in {"TagCloseClose", "TagCloseSelfclose"} and nested:
-                nested -= 1
-            elif kind in {"TagCloseOpen", "TagCloseSelfclose"} and not nested:
-                return name, kind == "TagCloseSelfclose"
-        return name, True
 
     def _tag_end(self, _token: Any, out: list[Any]) -> None:
         name, _ = self._rendered("TagCloseClose")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import queue
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,8 +23,122 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.store import read_manifest
-from atomr_local.sources.graph.sparql.guard import checked_query
-from atomr_local.sources.graph.sparql.pipe import Pipe
+
+# Reads the output of a process as it is written; only waiting counts against a time limit.
+
+_CHUNK, _HELD = 1 << 16, 4
+
+
+class Pipe:
+    """The standard output of `process`. Belongs to one thread, which must close it.
+
+    Attributes:
+        out_of_time: the process was ended for it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._queue: queue.Queue[bytes] = queue.Queue(maxsize=_HELD)
+        self._ended = False
+        self.out_of_time = False
+        # A thread, for no more than that lets one wait for a pipe with a time limit on every system.
+        threading.Thread(target=self._read, name="query-pipe", daemon=True).start()
+
+    def chunks(self, seconds: float) -> Iterator[bytes]:
+        """Its bytes as they come, until it ends, by itself or because it took `seconds` in all."""
+        while not self._ended:
+            started = time.monotonic()
+            try:
+                chunk = self._queue.get(timeout=max(seconds, 0.0))
+            except queue.Empty:
+                self.out_of_time = True
+                self.close()
+                return
+            seconds -= time.monotonic() - started
+            self._ended = not chunk
+            if chunk:
+                yield chunk
+
+    def close(self) -> int:
+        """End the process if it has not ended; its exit status."""
+        if not self._ended:
+            self._process.kill()
+        while not self._ended:  # whoever waits to hand over a chunk is let go
+            self._ended = not self._queue.get()
+        return self._process.wait()
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        with contextlib.suppress(OSError, ValueError):
+            while stream is not None and (chunk := os.read(stream.fileno(), _CHUNK)):
+                self._queue.put(chunk)
+        self._queue.put(b"")
+
+
+# Refuses user queries that send network requests (SERVICE, LOAD) or write (updates).
+#
+# Decided on SPARQL's own tokens (SPARQL 1.1, section 19.8), so that neither a string nor a comment can hide a keyword
+# or be mistaken for one.
+
+_REFUSED = {
+    "SERVICE": "it would ask another server",
+    "LOAD": "it would fetch a file and change the graph",
+    **dict.fromkeys(
+        ("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD"), "it would change the graph"
+    ),
+}
+# The parser and the evaluation go down some levels of their stack for each; 8 MiB hold at least ten times this.
+MOST_NESTED = 200
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*)
+  | (?P<string>'{3}(?:'{0,2}(?:[^'\\]|\\.))*'{3} | "{3}(?:"{0,2}(?:[^"\\]|\\.))*"{3}
+      | '(?:[^'\\\n]|\\.)*' | "(?:[^"\\\n]|\\.)*")
+  | (?P<iri><(?:[^<>"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>)
+  | (?P<variable>[?$]\w+)
+  | (?P<tag>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+  | (?P<prefixed>(?:[^\W\d][\w.\-]*)?:(?:[\w.\-:]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def checked_query(text: str) -> str:
+    """The query as it may be run: line ends made uniform, which Oxigraph and we could otherwise see differently.
+
+    Raises:
+        QueryError: it holds an update, would leave this machine, or is nested too deeply.
+    """
+    query = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    # SPARQL lets \u escapes stand anywhere; whichever way the engine reads them, neither reading may be refused.
+    for reading in (query, _CODEPOINT.sub(_decoded, query)):
+        depth = 0
+        for match in _TOKEN.finditer(reading):
+            if (other := match["other"]) is not None:
+                depth += (other in _OPENING) - (other in _CLOSING)
+                if depth > MOST_NESTED:
+                    raise QueryError(
+                        f"groups and brackets are nested more than {MOST_NESTED} deep",
+                        hint="Take out brackets that are not needed, or ask in several queries.",
+                    )
+            word = match["word"]
+            if word is not None and word.upper() in _REFUSED:
+                raise QueryError(
+                    f"{word.upper()} is not allowed: {_REFUSED[word.upper()]}",
+                    hint="Only SELECT, ASK, CONSTRUCT and DESCRIBE over the local graph can be run.",
+                )
+    return query
+
+
+def _decoded(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
 
 _START_SECONDS = 5.0
 # A process that once held so much memory ends: what it does not give back would count against the next query.
@@ -214,3 +334,150 @@ def _unfinished(reason: str) -> QueryError:
     return QueryError(
         f"the query could not be finished: {reason}", hint="Make it smaller, with a LIMIT.", title="Query stopped"
     )
+
+
+# Runs one query in a child process of its own.
+
+MAX_ROWS = 1_000
+# Characters that are gathered at most, of all rows together.
+LONGEST_RESULT = 20_000_000
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """What a query gave.
+
+    Attributes:
+        variables: columns; for CONSTRUCT and DESCRIBE subject, predicate and object.
+        rows: values by column; an unbound variable is absent.
+        boolean: the answer of an ASK.
+        cut: there were more rows than the limit.
+    """
+
+    variables: tuple[str, ...] = ()
+    rows: tuple[dict[str, str], ...] = ()
+    boolean: bool | None = None
+    cut: bool = False
+
+
+@contextlib.contextmanager
+def running_query(
+    directory: Path,
+    sparql: str,
+    *,
+    timeout: float = 30.0,
+    max_rows: int = MAX_ROWS,
+    max_characters: int | None = None,
+    cancellation: Cancellation | None = None,
+) -> Iterator[RunningQuery]:
+    """A read-only query over the graph index in `directory`, at work while this lasts; its rows come as they are found.
+
+    The prefixes wd, wdt, p, ps, pq, rdfs, rdf, skos, schema and xsd need no declaration. Qualified statements are found
+    as Wikidata has them (p:, ps:, pq:). However many rows there are, few are held at a time.
+
+    Args:
+        timeout: seconds the query may take; what the reader of its rows takes is not counted.
+        max_characters: of all values together; None for no limit.
+
+    Raises:
+        QueryError: it is refused, malformed, took too long or too much memory.
+        KnowledgeIndexError: the index is not whole.
+        Cancelled: `cancellation` was thrown.
+    """
+    checked_query(sparql)  # before a process is started for it
+    with contextlib.closing(QueryProcess(directory)) as process:
+        yield process.run(
+            sparql, timeout=timeout, max_rows=max_rows, max_characters=max_characters, cancellation=cancellation
+        )
+
+
+def run_query(
+    directory: Path,
+    sparql: str,
+    *,
+    timeout: float = 30.0,
+    max_rows: int = MAX_ROWS,
+    cancellation: Cancellation | None = None,
+) -> QueryResult:
+    """Run a query to its end and gather its rows; see :func:`running_query`."""
+    with running_query(
+        directory,
+        sparql,
+        timeout=timeout,
+        max_rows=max_rows,
+        max_characters=LONGEST_RESULT,
+        cancellation=cancellation,
+    ) as running:
+        return gathered(running)
+
+
+def gathered(running: RunningQuery) -> QueryResult:
+    """The query read to its end."""
+    rows = tuple(chain.from_iterable(running.batches()))
+    return QueryResult(running.variables, rows, running.boolean, running.cut)
+
+
+# Runs the queries of one question, one at a time, in one process, which is started with the first.
+
+
+class QueryRunner:
+    """Queries over the graph index in `directory`. Thread-safe.
+
+    A process that had to be ended, for time, memory, a cancellation or a crash, is replaced for the next query.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process: QueryProcess | None = None
+        self._running = threading.Lock()
+        self._closed = False
+
+    def __del__(self) -> None:
+        # Of a question that did not close it. No more than that: at the end of the program nothing can be waited for.
+        if self._process is not None:
+            self._process.kill()
+
+    def run(
+        self, sparql: str, *, timeout: float, max_rows: int, cancellation: Cancellation | None = None
+    ) -> QueryResult:
+        """Run a query to its end and gather its rows; see :func:`running_query`.
+
+        Raises:
+            QueryError: it is refused, malformed, took too long or too much memory, or the question has ended.
+            KnowledgeIndexError: the index is not whole.
+            Cancelled: `cancellation` was thrown.
+        """
+        checked_query(sparql)  # before a process is started for it
+        with self._running:
+            if self._closed:
+                raise QueryError("the question that the query belongs to has ended")
+            if self._process is not None and not self._process.alive():
+                self._process.close()
+                self._process = None
+            if self._process is None:
+                self._process = QueryProcess(self._directory)
+            process = self._process
+            try:
+                return gathered(
+                    process.run(
+                        sparql,
+                        timeout=timeout,
+                        max_rows=max_rows,
+                        max_characters=LONGEST_RESULT,
+                        cancellation=cancellation,
+                    )
+                )
+            finally:
+                if not process.usable:
+                    self._process = None
+                    process.close()
+
+    def close(self) -> None:
+        """End the process, and with it a query that still runs. Idempotent; from any thread."""
+        self._closed = True
+        if (running := self._process) is not None:
+            running.kill()
+        with self._running:
+            if self._process is not None:
+                self._process.close()
+                self._process = None

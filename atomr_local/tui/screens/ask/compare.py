@@ -19,10 +19,10 @@ from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import ShownTurn, asked_words
-from atomr_local.tui.question.strategies import Offered, offered
+from atomr_local.tui.question.state import Offered, offered
 from atomr_local.tui.rendering import short_line
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
-from atomr_local.tui.widgets.rows_table import MeasuredTable
+from atomr_local.tui.widgets.question_box import MeasuredTable
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 _COLUMNS = ("strategy", "answer", "how sure", "evidence", "calls", "seconds")
 _WIDEST_NAME = 16
@@ -160,6 +160,6 @@ _HEADS = [Text(f"  {_COLUMNS[0]}"), *(Text(name) for name in _COLUMNS[1:])]
 
 def _kept(trace: Trace) -> list[Trace]:
     """Answers of the history to the same question, understood in the same way."""
-    from atomr_local.history.recording import recall_answers
+    from atomr_local.history.store import recall_answers
 
     return [answer for answer in recall_answers(trace.question) if asked_words(answer) == asked_words(trace)]

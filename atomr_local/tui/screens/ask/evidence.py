@@ -17,23 +17,23 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize_line
-from atomr_local.sources.place_words import place_words
+from atomr_local.reasoning.trace.events import ModelCalled
+from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering import highlighted, place_text, rows_text, same_rows, table_of
-from atomr_local.tui.screens.confirm import confirm
-from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
-from atomr_local.tui.widgets.rows_table import RowsTable
-from atomr_local.tui.widgets.step_text import field, marked
+from atomr_local.tui.rendering import coloured, highlighted, place_text, rows_text, same_rows, table_of
+from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
+from atomr_local.tui.widgets.node_panel import field, marked
+from atomr_local.tui.widgets.question_box import RowsTable
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
-    from atomr_local.graph_console import GraphRows
-    from atomr_local.tui.file_opening import Opening
+    from atomr_local.session import GraphRows
+    from atomr_local.tui.clipboard import Opening
 
 
 class EvidenceScreen(ModalScreen[int | str | None]):
@@ -165,14 +165,14 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         confirm(self.app, "Open this page in the browser?", shown, open_page, yes="Open", no="Do not open")
 
     def _open_file(self) -> None:
-        from atomr_local.tui.file_opening import opening_of
+        from atomr_local.tui.clipboard import opening_of
 
         self._show_status("looking …")
         work = partial(opening_of, self._evidence.locator, self._answer_at)
         in_background(self, work, self._offer, group="open", exclusive=True)
 
     def _offer(self, opening: Opening | None) -> None:
-        from atomr_local.tui.file_opening import missing_reason
+        from atomr_local.tui.clipboard import missing_reason
 
         self._show_status("")
         locator = self._evidence.locator
@@ -191,7 +191,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
             confirm(self.app, "Open this file?", text, start, yes="Open", no="Do not open")
 
     def _start(self, opening: Opening) -> None:
-        from atomr_local.tui.file_opening import run_here, start
+        from atomr_local.tui.clipboard import run_here, start
 
         if opening.in_terminal:
             with self.app.suspend():
@@ -213,3 +213,57 @@ def _is_page(url: str) -> bool:
         return False
     # An address that cannot be shown as it is would be opened as another than the one asked about.
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and sanitize_line(url) == url
+
+
+# What the model was shown for a step and what it wrote, as it was.
+
+
+class CallsScreen(ModalScreen[None]):
+    DEFAULT_CSS = """
+    CallsScreen { align: center middle; }
+    #calls { width: 110; max-width: 96%; height: 90%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
+    #calls Static { width: 100%; height: auto; }
+    """  # noqa: E501
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,m", "dismiss", "Close", id="calls.close"),
+        Binding("y", "copy", "Copy", tooltip="Copy the prompts and the output", id="calls.copy"),
+    ]
+
+    def __init__(self, title: str, calls: Sequence[ModelCalled], *, kept: bool = True) -> None:
+        """Make the screen; `kept`: False if the question was opened from the history, which keeps no prompts."""
+        super().__init__()
+        self._title = title
+        self._calls = list(calls)
+        self._kept = kept
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="calls") as body:
+            body.border_title = Text(sanitize_line(self._title))  # a str would be markup
+            if not self._calls:
+                text = (
+                    "The model was not asked for this step."
+                    if self._kept
+                    else "Prompts are not kept in the history. Ask again to see them."
+                )
+                yield Static(Text(text, "dim"))
+            for number, call in enumerate(self._calls, 1):
+                made = call.completion
+                rate = f", {made.generated_tokens / made.seconds:.0f} tokens/s" if made.seconds > 0 else ""
+                yield Static(Text(f"{number}. {sanitize_line(call.purpose)}", "bold underline"))
+                yield Static(
+                    Text(
+                        f"{made.prompt_tokens} tokens submitted, {made.evaluated_tokens} read, "
+                        f"{made.generated_tokens} written, {made.seconds:.2f} s{rate}",
+                        "dim",
+                    )
+                )
+                yield Static(coloured("prompt", "cyan"))
+                yield Static(Text(sanitize(call.prompt)))
+                yield Static(coloured("output", "cyan"))
+                yield Static(Text(sanitize(made.text) or "(nothing)", "bold"))
+                yield Static(Text(""))
+        yield SteadyFooter()
+
+    def action_copy(self) -> None:
+        text = "\n\n".join(f"{call.prompt}\n---\n{call.completion.text}" for call in self._calls)
+        self.notify(copy_text(self.app, text), markup=False)

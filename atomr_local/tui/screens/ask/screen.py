@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.actions import parse
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.events import Key, Paste
 from textual.message import Message
 from textual.screen import Screen
@@ -16,23 +17,9 @@ from textual.screen import Screen
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
-from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.screens.ask.keys import (
-    CONVERSATION,
-    CORRECTING,
-    GUESS_KEY,
-    LOOKING,
-    REWORD,
-    REWORD_KEY,
-    STARTING,
-    action_name,
-    possible,
-    why_not,
-)
+from atomr_local.tui.question.state import LEAVE_A_PROCESS, QuestionState, why_no_plan
 from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
-from atomr_local.tui.screens.ask.turns import Turns
-from atomr_local.tui.screens.ask.waiting import WaitingQuestions
-from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
@@ -40,9 +27,303 @@ if TYPE_CHECKING:
 
     from atomr_local.assistant import Assistant
     from atomr_local.reasoning.trace.schema import Trace
+    from atomr_local.tui.screens.ask.windows import Busy
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
 
+
+# Questions that wait for the running one.
+
+
+class WaitingQuestions:
+    """Asked while another is answered, the oldest first. They are not stored: what is stopped comes back to the box."""
+
+    def __init__(self, screen: AskScreen) -> None:
+        self._screen = screen
+        self._questions: list[QuestionRequest] = []
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    @property
+    def told(self) -> str:
+        """How many wait, for the status line; empty if none does."""
+        return f"{len(self)} waiting" if self._questions else ""
+
+    def add(self, asked: QuestionRequest, *, first: bool = False) -> None:
+        self._questions.insert(0 if first else len(self), asked)
+        self._screen.show_status()
+
+    def offer(self, asked: QuestionRequest) -> None:
+        """Ask whether this question shall wait for the running one, or stop it."""
+        from atomr_local.tui.screens.ask.windows import BusyScreen
+
+        screen = self._screen
+
+        def chosen(choice: Busy | None) -> None:
+            if choice not in {"wait", "stop"}:
+                return
+            box = screen.query_one(QuestionBox)
+            if box.value.strip() == asked.question.strip():
+                box.remember(asked.question.strip())
+                box.value = ""  # it has been taken; the next one can be typed
+            self.add(asked, first=choice == "stop")
+            if not screen.state.running:  # it has ended meanwhile
+                self.begin_next()
+            elif choice == "stop":
+                screen.stop_question()
+
+        screen.app.push_screen(BusyScreen(screen.state.question, asked.question), chosen)
+
+    def begin_next(self) -> None:
+        """Ask the one that has waited longest, if there is one and nothing runs."""
+        if self._questions and not self._screen.state.running:
+            asked = self._questions.pop(0)
+            stands = self._screen.query_one(QuestionBox).value.strip() == asked.question.strip()
+            self._screen.begin(asked, waited=not stands)
+
+    def give_back(self) -> None:
+        """None of them is asked: the first one goes back into the box where that is empty, all are recalled with up."""
+        if not self._questions:
+            return
+        box = self._screen.query_one(QuestionBox)
+        given, self._questions = self._questions, []
+        for asked in reversed(given):
+            box.remember(asked.question.strip())
+        if not box.value.strip():
+            box.value = given[0].question
+        count = len(given)
+        self._screen.show_notice(
+            "Stopped. The waiting question was not asked." if count == 1
+            else f"Stopped. {count} waiting questions were not asked; ↑ in the question box brings them back."
+        )  # fmt: skip
+
+
+# The keys of the main screen, in the groups that the help shows; when they do something, and if not, why.
+
+_STEP = 5  # percent that a key moves the bar between the panes
+# Ids of keys that texts on the screen name.
+GUESS_KEY, REWORD_KEY, WEB_KEY = "answer.guess", "question.reword", "web.toggle"
+COMPARE_KEY = "question.compare"
+REWORD, COMPARE = "w", "a"
+NOT_IN_PLAN = "This step is not in the plan: it followed from the ones before. Edit the plan, or ask again."
+BUSY, STARTING = "A question is being answered.", "The program is starting."
+
+LOOKING = [
+    Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
+    Binding("ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box",
+            id="focus.question"),
+    Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree", id="focus.tree"),
+    Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step",
+            id="focus.evidence"),
+    Binding("c", "view('next_citation')", "Citation", tooltip="Go to the next citation of the answer",
+            id="citation.next"),
+    Binding("g", "guess", "Guess", tooltip="Show or hide the guess, where the answer is not found", id=GUESS_KEY),
+    Binding("u", "next_user", "Used by", tooltip="The next step that uses this evidence", id="evidence.users"),
+    Binding("left_square_bracket", f"view('widen', -{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
+            id="panes.smaller"),
+    Binding("right_square_bracket", f"view('widen', {_STEP})", "Wider", show=False, tooltip="Make the tree larger",
+            id="panes.larger"),
+]  # fmt: skip
+CONVERSATION = [
+    Binding("ctrl+n", "new_conversation", "New", priority=True,
+            tooltip="New conversation: the next question stands alone", id="conversation.new"),
+    Binding("t", "focus_turns", "Turns", show=False, tooltip="Go to the earlier questions of the conversation",
+            id="focus.turns"),
+    Binding("ctrl+y", "window('limit')", "Part", priority=True, show=False,
+            tooltip="Ask only a part of the text index: a folder, a tag, a time", id="question.part"),
+    Binding(REWORD, "window('reword')", "Reword", show=False, tooltip="Say what the question means, and ask it again",
+            id=REWORD_KEY),
+]  # fmt: skip
+CORRECTING = [
+    Binding("e", "window('edit_step')", "Edit step", tooltip="Edit the step: question, what it does, sources, answer",
+            id="step.edit"),
+    Binding("p", "window('edit_plan')", "Edit plan", tooltip="Edit the plan as text", id="plan.edit"),
+    Binding("r", "window('rerun')", "Run again", tooltip="Run this step again, and what depends on it",
+            id="step.rerun"),
+    Binding(COMPARE, "window('ask_again_with')", "Ask again", show=False,
+            tooltip="Ask again with another strategy, and compare the answers", id=COMPARE_KEY),
+    Binding("K", "window('keep_process')", "Keep process", show=False,
+            tooltip="Correct the steps of a tool-using answer, and keep them as a worked process", id="process.keep"),
+    Binding("m", "window('open_calls')", "Prompts", tooltip="What the model was shown for this step, and what it wrote",
+            id="step.calls"),
+    Binding("y", "window('copy', 'answer')", "Copy", tooltip="Copy the answer with its citations", id="copy.answer"),
+    Binding("Y", "window('copy', 'evidence')", "Copy evidence", show=False,
+            tooltip="Copy the evidence under the cursor", id="copy.evidence"),
+    Binding("S", "window('copy', 'sparql')", "Copy SPARQL", show=False, tooltip="Copy the step's graph queries",
+            id="copy.sparql"),
+    Binding("x", "window('export')", "Export", tooltip="Write the question with its steps and evidence to a file",
+            id="trace.export"),
+    Binding("ctrl+r", "window('recall')", "Recall", priority=True, show=False,
+            tooltip="Search the questions asked before", id="question.recall"),
+    Binding("slash", "window('recall')", "Search", show=False, tooltip="Search the questions asked before",
+            id="question.search"),
+]  # fmt: skip
+GROUPS = {
+    "Asking and looking": LOOKING,
+    "The conversation": CONVERSATION,
+    "Checking, correcting, keeping": CORRECTING,
+}
+
+
+def possible(action: str, screen: AskScreen) -> bool | None:
+    """Whether the action does something now: None dims its key, False hides it."""
+    state = screen.state
+    ended = state.trace is not None
+    nothing = None if state.question else False  # no question to do it with: the key is not shown at all
+    can_correct = state.can_correct or nothing
+    in_plan = can_correct and (_in_plan(screen) or None)
+    return {
+        "cancel": state.running,
+        "focus_tree": screen.has_question or None,
+        "focus_evidence": screen.has_question or None,
+        "focus_turns": screen.has_turns,
+        "new_conversation": bool(state.question or screen.conversation.turns) and (not state.running or None),
+        "next_citation": bool(state.citations),
+        "next_user": screen.focused is not None and screen.focused.id == "evidence",
+        "guess": state.has_guess,
+        "reword": ended,
+        "edit_step": in_plan,
+        "edit_plan": can_correct,
+        "rerun": in_plan,
+        "ask_again_with": ended or nothing,
+        "keep_process": (ended and state.strategy in LEAVE_A_PROCESS) or nothing,
+        "copy": ended or nothing,
+        "export": ended or nothing,
+        "open_calls": state.tree is not None or nothing,
+    }.get(action, True)
+
+
+def _in_plan(screen: AskScreen) -> bool:
+    """Whether the step that is shown is one of the plan's; others were added while the question was answered."""
+    tree, selected = screen.state.tree, screen.view.selected
+    return tree is not None and any(node.id == selected for node in tree.nodes())
+
+
+def _reason(action: str, state: QuestionState) -> str:
+    """Why the action does nothing with this question now, briefly; empty where nobody would wonder."""
+    if action == "cancel":
+        return ""
+    if action in {"next_user", "focus_turns"}:
+        return {"next_user": "Put the cursor on a piece of evidence first.",
+                "focus_turns": "There is no earlier question in this conversation."}[action]  # fmt: skip
+    if state.running:
+        return "No steps yet." if action == "open_calls" else f"{BUSY} Escape stops it."
+    if not state.question:
+        return "Ask a question first."
+    if action in {"edit_step", "edit_plan", "rerun"} and state.trace is not None and state.tree is not None:
+        return NOT_IN_PLAN if state.can_correct else why_no_plan(state.strategy, grown=state.origin == "steps")
+    return {
+        "keep_process": f"Only {' and '.join(sorted(LEAVE_A_PROCESS))} leave steps that can be kept as a process.",
+        "next_citation": "The answer cites nothing.",
+        "guess": "There is no guess to show.",
+        "edit_step": "This question has no plan.",
+        "edit_plan": "This question has no plan.",
+        "rerun": "This question has no plan.",
+        "open_calls": "This question has no plan.",
+    }.get(action, "The question did not come to its end.")
+
+
+def why_not(screen: AskScreen, key: str) -> str:
+    """Why the key does nothing now, briefly; empty if it does something, or nobody would wonder."""
+    told = ""
+    for node, bindings in screen._binding_chain:
+        for binding in bindings.key_to_bindings.get(key, ()):
+            if screen.app._check_action_state(binding.action, node):
+                return ""
+            if node is screen:
+                told = told or _reason(_name(binding), screen.state)
+            elif node is screen.app:
+                told = told or STARTING
+    return told
+
+
+def _name(binding: Binding) -> str:
+    _, action, parameters = parse(binding.action)
+    return action_name(action, parameters)
+
+
+def action_name(action: str, parameters: tuple[object, ...]) -> str:
+    """What is done: "window('edit_plan')" and "view('widen', 5)" say it by their first argument."""
+    return str(parameters[0]) if action in {"window", "view"} else action
+
+
+# Going to another question of the conversation, to a kept one, or to none.
+
+
+class Turns:
+    """Moves the main screen between questions, unless one runs: its answer would come to another one's screen."""
+
+    def __init__(self, screen: AskScreen) -> None:
+        self._screen = screen
+
+    def open(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
+        """Show a kept question with its results and continue its conversation."""
+        if self._is_busy():
+            return
+        from atomr_local.tui.question.correction import replay
+
+        shown = self._screen.conversation
+        shown.open(conversation or [trace])
+        place = shown.place(trace)
+        self._look_at(replay(trace) if place is None else shown.turns[place].shown())
+
+    def ask_again(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
+        """Ask a kept question again, after those that came before it in its conversation."""
+        if not self._is_busy():
+            self._screen.conversation.open(conversation or [trace])
+            self._screen.begin(QuestionRequest(trace.question, again=trace))
+
+    def reopen(self, place: int) -> None:
+        """Show a question of this conversation as it was left."""
+        if not self._is_busy():
+            self._look_at(self._screen.conversation.turns[place].shown())
+
+    def show_answer(self, trace: Trace) -> None:
+        """Show another answer to the question on the screen; later questions go on from it."""
+        if self._is_busy():
+            return
+        from atomr_local.tui.question.correction import replay
+
+        shown = self._screen.conversation
+        if (place := shown.place(trace)) is not None:
+            self._look_at(shown.turns[place].shown())
+            return
+        state = replay(trace)
+        shown.take(state, self._screen.state.trace)
+        self._look_at(state)
+
+    def tell_compared(self, trace: Trace, again: Trace | None) -> None:
+        """Say where the answers can be compared, when another strategy than before has answered."""
+        if (
+            again is not None
+            and again.strategy != trace.strategy
+            and self._screen.conversation.place(trace) is not None
+        ):
+            key = self._screen.assistant.settings.ui.keys.get(COMPARE_KEY, COMPARE)
+            self._screen.show_notice(f"{trace.strategy} has answered. {key} compares it with {again.strategy}.")
+
+    def begin_new(self) -> None:
+        """Begin a new conversation: the next question stands alone."""
+        self._screen.conversation.turns.clear()
+        self._screen.show_empty(QuestionState())
+        box = self._screen.query_one(QuestionBox)
+        box.value = ""
+        self._screen.set_focus(box)
+        self._screen.show_notice("New conversation.")
+
+    def _look_at(self, state: QuestionState) -> None:
+        self._screen.show_question(state, 0)
+        self._screen.query_one(QuestionBox).value = state.question[:LONGEST]
+        self._screen.action_focus_tree()
+
+    def _is_busy(self) -> bool:
+        if self._screen.state.running:
+            self._screen.show_notice(f"{BUSY} Escape stops it.")
+        return self._screen.state.running
+
+
 _TICK = 0.25
+_LONGEST_PART = 40  # characters of the part of the index that the first line shows
 
 
 class AskScreen(Screen[None]):
@@ -65,6 +346,7 @@ class AskScreen(Screen[None]):
         super().__init__()
         self.state = QuestionState()
         self.conversation = ShownConversation()
+        self.within: tuple[str, ...] = ()  # the part of the text index that the next question is asked in
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
         self.widgets_mounted = False  # all widgets are there
         self._session: QuestionSession | None = None
@@ -91,10 +373,9 @@ class AskScreen(Screen[None]):
         """Everything but the question box comes behind the first frame, and so does what it imports."""
         from atomr_local.tui.screens.ask.windows import QuestionWindows
         from atomr_local.tui.widgets.answer_panel import AnswerPanel
-        from atomr_local.tui.widgets.bottom_line import BottomLine
         from atomr_local.tui.widgets.reasoning_view import ReasoningView
-        from atomr_local.tui.widgets.transcript import Transcript, UnderstoodLine
-        from atomr_local.tui.widgets.welcome import Welcome
+        from atomr_local.tui.widgets.status_line import BottomLine
+        from atomr_local.tui.widgets.welcome import Transcript, UnderstoodLine, Welcome
 
         self._transcript, self._understood = Transcript(), UnderstoodLine()
         self.welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
@@ -145,7 +426,7 @@ class AskScreen(Screen[None]):
 
     def attach(self, assistant: Assistant) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
-        from atomr_local.history.recording import recall
+        from atomr_local.history.store import recall
 
         self._session = QuestionSession(self, assistant)
         self.view.share = assistant.settings.ui.tree_share
@@ -199,7 +480,9 @@ class AskScreen(Screen[None]):
         self.view.show_plan(None)
         if not waited:
             self.set_focus(self.view.steps)
-        self._session.ask(self._number, asked, conversation)
+        # A correction keeps to the part of the answer.
+        within = self.within if asked.revision is None else ()
+        self._session.ask(self._number, asked, conversation, within)
 
     def _enter(self, state: QuestionState) -> None:
         """Show another question; `_number` tells its events from those of an earlier one."""
@@ -208,7 +491,9 @@ class AskScreen(Screen[None]):
         self.welcome.display = False
         self.view.enter(state)
         if self._session is not None:
-            state.guess_key = self.assistant.settings.ui.keys.get(GUESS_KEY, state.guess_key)
+            keys = self.assistant.settings.ui.keys
+            state.guess_key = keys.get(GUESS_KEY, state.guess_key)
+            state.web_key = keys.get(WEB_KEY, state.web_key)
             self.show_conversation()
         self._answer.show(state)
         self.refresh_bindings()
@@ -288,7 +573,7 @@ class AskScreen(Screen[None]):
         self.state.running = False
         self._end(None)
         self.show_status()
-        from atomr_local.tui.screens.error import ErrorScreen
+        from atomr_local.tui.screens.dialogs import ErrorScreen
 
         self.app.push_screen(ErrorScreen(message.error))
 
@@ -400,6 +685,7 @@ class AskScreen(Screen[None]):
         state = self.state
         for line in self.query(StatusLine):
             stage = state.stage if state.running else self.loading_stage or "ready"
-            line.show(" · ".join(filter(None, (stage, self._waiting.told))))
+            part = f"in {' '.join(self.within)}"[:_LONGEST_PART] if self.within else ""
+            line.show(" · ".join(filter(None, (stage, self._waiting.told, part))))
         if self.widgets_mounted:
             self._bottom.show(state, self._clock() - self._started)

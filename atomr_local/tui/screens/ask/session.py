@@ -55,13 +55,15 @@ class QuestionSession:
         self.assistant = assistant
         self._stopped = 0  # the number of the question that was stopped last
 
-    def ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
-        """Ask the question; the screen receives each event."""
+    def ask(
+        self, number: int, asked: QuestionRequest, conversation: Conversation | None, within: Sequence[str] = ()
+    ) -> None:
+        """Ask the question, in this part of the text index; the screen receives each event."""
 
         def failed(error: AtomrError) -> None:
             self._screen.post_message(QuestionFailed(number, error))
 
-        work = partial(self._ask, number, asked, conversation)
+        work = partial(self._ask, number, asked, conversation, within)
         in_background(self._screen, work, lambda _: None, failed=failed, group="ask")
 
     def stop(self, number: int) -> None:
@@ -69,7 +71,9 @@ class QuestionSession:
         self._stopped = number
         self.assistant.cancel()
 
-    def _ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
+    def _ask(
+        self, number: int, asked: QuestionRequest, conversation: Conversation | None, within: Sequence[str]
+    ) -> None:
         from atomr_local.history.pending import pending_question
 
         settings = self.assistant.settings
@@ -77,13 +81,15 @@ class QuestionSession:
             asked.question, asked.strategy or settings.strategy, keep=settings.history.keep
         ) as pending:
             try:
-                trace = self._follow(number, asked, conversation)
+                trace = self._follow(number, asked, conversation, within)
             except Cancelled:
                 return
             if trace is not None and settings.history.keep:
                 self._keep(trace, pending)
 
-    def _follow(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> Trace | None:
+    def _follow(
+        self, number: int, asked: QuestionRequest, conversation: Conversation | None, within: Sequence[str]
+    ) -> Trace | None:
         from atomr_local.reasoning.trace.events import Finished, TextGenerated
 
         end: Finished | None = None
@@ -95,6 +101,7 @@ class QuestionSession:
             revision=asked.revision,
             conversation=conversation,
             understood=asked.understood,
+            within=within,
         ):
             if self._stopped == number:
                 self.assistant.cancel()
@@ -110,7 +117,7 @@ class QuestionSession:
 
     def _keep(self, trace: Trace, pending: PendingNote | None) -> None:
         # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
-        from atomr_local.history.recording import record_trace
+        from atomr_local.history.store import record_trace
 
         if notes := record_trace(trace, pending)[1]:
             self._screen.post_message(HistoryRefused(notes))

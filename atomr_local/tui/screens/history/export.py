@@ -19,16 +19,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.entries import StoredQuestion
-from atomr_local.history.files.export import to_json, to_markdown, unkept
-from atomr_local.output_files import write_output
+from atomr_local.files import write_output
+from atomr_local.history.database import StoredQuestion
+from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
-from atomr_local.tui.screens.confirm import confirm
-from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
-from atomr_local.tui.widgets.clean_text import CleanInput
+from atomr_local.tui.screens.dialogs import ErrorScreen, PathSuggester, confirm, path_from
+from atomr_local.tui.widgets.question_box import CleanInput
 
 FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}

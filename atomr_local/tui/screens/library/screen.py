@@ -17,10 +17,10 @@ from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command, Job, JobState
-from atomr_local.tui.screens.confirm import confirm
-from atomr_local.tui.screens.library.items import LibraryItem, library_items
-from atomr_local.tui.widgets.bottom_line import SteadyFooter
-from atomr_local.tui.widgets.rows_table import MeasuredTable
+from atomr_local.tui.screens.dialogs import confirm
+from atomr_local.tui.screens.library.forms import LibraryItem, library_items
+from atomr_local.tui.widgets.question_box import MeasuredTable
+from atomr_local.tui.widgets.status_line import SteadyFooter
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings
@@ -176,7 +176,7 @@ class LibraryScreen(Screen[None]):
             self.show_jobs()
 
     def action_build(self) -> None:
-        from atomr_local.tui.screens.library.build import BuildScreen
+        from atomr_local.tui.screens.library.forms import BuildScreen
 
         names = [item.name for item in self._items if item.kind == "text" and not item.unfinished]
         self.app.push_screen(BuildScreen(names), self._start)
@@ -187,7 +187,7 @@ class LibraryScreen(Screen[None]):
             self._start(Command(f"sync {item.name}", ("text", "sync", item.name)))
 
     def action_pull(self) -> None:
-        from atomr_local.tui.screens.library.fetch import FetchScreen
+        from atomr_local.tui.screens.library.downloads import FetchScreen
 
         self.app.push_screen(FetchScreen(), self._start)
 
@@ -203,14 +203,14 @@ class LibraryScreen(Screen[None]):
             self._start(command)
 
     def action_export(self) -> None:
-        from atomr_local.tui.screens.library.transfer import ExportIndexScreen
+        from atomr_local.tui.screens.library.forms import ExportIndexScreen
 
         item = self._current
         if item is not None and item.is_index and item.setting:
             self.app.push_screen(ExportIndexScreen(item), self._start)
 
     def action_import(self) -> None:
-        from atomr_local.tui.screens.library.transfer import ImportIndexScreen
+        from atomr_local.tui.screens.library.forms import ImportIndexScreen
 
         self.app.push_screen(ImportIndexScreen(), self._start)
 

@@ -3,20 +3,195 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from atomr_local.credentials import Secret
-from atomr_local.errors import InputError
+from atomr_local.errors import AtomrError, InputError, SettingsError
+from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.settings.schema import Settings, load_settings, origins
 from atomr_local.sources.registry import switched_names
-from atomr_local.tui.screens.settings.option_lines import OPTIONS, options_in, options_text, table_of
+from atomr_local.strategies.names import known_names
+from atomr_local.strategies.options import checked_options
+from atomr_local.strategies.registry import find_strategy
+from atomr_local.tui.colours import names
+
+# The choices of the settings screen: available models, adapters, indexes, strategies and themes.
+
+
+@dataclass(frozen=True)
+class SettingChoice:
+    """A value, and what it is in a few words; both come from outside."""
+
+    value: str
+    about: str = ""
+
+
+Choices = Mapping[str, tuple[SettingChoice, ...]]
+FREE = frozenset({"model", "adapter", "embedder", "text_index", "graph_index"})  # these take a path or name besides
+
+
+def at_hand() -> Choices:
+    """What is available, by dotted key. Reads the header of every model file: for a thread of its own.
+
+    Raises:
+        AtomrError: a directory cannot be read.
+    """
+    from atomr_local.catalog.find import list_models
+    from atomr_local.indexing.builds.space import human_size
+    from atomr_local.indexing.store import STARTER, list_indexes
+
+    found: dict[str, list[SettingChoice]] = {
+        "model": [],
+        "adapter": [SettingChoice("auto", "the one made for the model"), SettingChoice("none", "the model as it is")],
+        "embedder": [],
+    }
+    for entry in list_models():
+        name = str(entry.path) if entry.kind == "embedder" and entry.name != STARTER else entry.name
+        about = f"unusable: {entry.problem}" if entry.problem else human_size(entry.size)
+        found[entry.kind].append(SettingChoice(name, about))
+    for kind in ("text", "graph"):
+        found[f"{kind}_index"] = [SettingChoice("", "the only one built, else the starter"), SettingChoice(STARTER)]
+    for index in list_indexes():
+        offered = found[f"{index.kind}_index"]
+        about = f"not usable: {index.problem}" if index.manifest is None else human_size(index.manifest.bytes)
+        if index.name not in {choice.value for choice in offered}:
+            offered.append(SettingChoice(index.name, about))
+    return {key: tuple(choices) for key, choices in found.items()} | known()
+
+
+def known() -> dict[str, tuple[SettingChoice, ...]]:
+    """What is known without looking at files."""
+    from atomr_local.strategies.registry import all_strategies
+
+    return {
+        "strategy": tuple(SettingChoice(name, strategy.summary) for name, strategy in all_strategies().items()),
+        "ui.theme": (SettingChoice("", "chosen from the terminal"), *(SettingChoice(name) for name in names())),
+    }
+
+
+def checks() -> dict[str, Callable[[Any], object]]:
+    """Whether there is what a setting names, by dotted key. Each raises an AtomrError where there is not."""
+    from atomr_local.catalog.find import find_model
+    from atomr_local.strategies.registry import find_strategy
+
+    return {
+        "model": lambda value: _is_file(find_model(value)),
+        "adapter": _adapter,
+        "embedder": _embedder,
+        "text_index": lambda value: _index("text", value),
+        "graph_index": lambda value: _index("graph", value),
+        "strategy": find_strategy,
+    }
+
+
+def _adapter(value: str) -> None:
+    from atomr_local.catalog.find import find_adapter
+
+    if value not in {"auto", "none"}:
+        path = find_adapter(value, Path())
+        if path is not None:
+            _is_file(path)
+
+
+def _embedder(value: str) -> None:
+    from atomr_local.catalog.find import STARTER
+
+    if value != STARTER and not Path(value).expanduser().is_dir():
+        raise AtomrError(f"there is no directory {value}")
+
+
+def _index(kind: str, value: str) -> None:
+    from atomr_local.indexing.store import STARTER, check_name, index_names, list_indexes
+
+    names = index_names(value)
+    if kind != "text" and len(names) > 1:
+        raise AtomrError(f"{value!r} names several {kind} indexes", hint="Name one.")
+    built = [index.name for index in list_indexes() if index.kind == kind]
+    for name in names:
+        if name != STARTER and check_name(name) not in built:
+            raise AtomrError(f"there is no {kind} index named {name!r}", hint=f"Built: {', '.join(built) or 'none'}.")
+
+
+def _is_file(path: Path) -> None:
+    if not path.is_file():
+        raise AtomrError(f"there is no file {path}")
+
+
+# Settings that are tables, as lines of text: `id = key`, and `NAME.OPTION = VALUE` for options of strategies.
+
+OPTIONS = "strategies"
+
+_EXAMPLE = "rag.top_k = 5"  # the name of a strategy, as it is typed
+
+
+def options_in(text: str) -> dict[str, dict[str, Any]]:
+    """Options of strategies by strategy; those of one that is not installed are not checked.
+
+    Raises:
+        InputError: a line is not such a line, or a strategy has no such option or refuses the value.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for place, value in table_of(text, "NAME.OPTION = VALUE").items():
+        name, _, option = (part.strip() for part in place.partition("."))
+        if not (name and option):
+            raise InputError(f"{place}: write it as NAME.OPTION = VALUE, such as {_EXAMPLE}")
+        found.setdefault(name, {})[option] = _plain(value)
+    try:
+        for name in set(found).intersection(known_names()):
+            checked_options(find_strategy(name), found[name])
+    except SettingsError as error:
+        raise InputError(error.message, hint=error.hint) from error
+    return found
+
+
+def options_text(options: Mapping[str, Mapping[str, Any]]) -> str:
+    """The lines of :func:`options_in`."""
+    return "\n".join(
+        f"{name}.{option} = {value if isinstance(value, str) else json.dumps(value)}"
+        for name, given in options.items()
+        for option, value in given.items()
+    )
+
+
+def _plain(text: str) -> bool | int | float | str:
+    """A truth value or a number as what it is; anything else as text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, bool | int | float) else text
+
+
+def table_of(text: str, form: str = "id = key") -> dict[str, str]:
+    """The lines `id = key` as a dictionary.
+
+    Raises:
+        InputError: a line is not such a line, or an id comes twice.
+    """
+    table: dict[str, str] = {}
+    name_word, _, value_word = form.partition(" = ")
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, sign, key = (part.strip() for part in line.partition("="))
+        if not sign:
+            raise InputError(f"line {number}: write it as {form}")
+        if not name or not key:
+            raise InputError(f"line {number}: the {value_word if name else name_word} is missing")
+        if name in table:
+            raise InputError(f"line {number}: {name} stands in an earlier line too")
+        table[name] = key
+    return table
+
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
@@ -198,3 +373,123 @@ def _variable(key: str) -> str:
     own = f"ATOMR_{key.replace('.', '__')}".upper()
     whole = f"ATOMR_{key.partition('.')[0]}".upper()  # a whole group as JSON
     return own if own in {name.upper() for name in os.environ} else whole
+
+
+# The entered value of each setting, independent of widgets.
+
+
+class SettingEntry:
+    """Knows the value as it was, what is entered now and what is wrong with it.
+
+    Attributes:
+        entered: as :meth:`FormField.parse` takes it, and as an editor holds it.
+        problem: why what is entered is not usable; empty if it is.
+        warning: what is wrong with the value as it was, which may stay so; see :meth:`look_again`.
+        offered: what there is to choose from; None: not known yet, or nothing is.
+    """
+
+    def __init__(
+        self,
+        field: FormField,
+        value: Any,
+        origin: str = "default",
+        *,
+        choices: Sequence[SettingChoice] | None = None,
+        free: bool = False,
+        check: Check | None = None,
+    ) -> None:
+        """Make the entry of a setting.
+
+        Args:
+            value: what is in force.
+            origin: where that comes from; see :func:`atomr_local.tui.screens.settings.form.where_from`.
+            choices: what is offered; None: nothing is, or it is told later by :attr:`offered`.
+            free: whether there is something to choose from, and something else may be entered besides.
+            check: raises an AtomrError where there is not what a value names.
+        """
+        self.field = field
+        self.origin = origin
+        self.free = free
+        self.offered = (
+            tuple(map(SettingChoice, field.choices)) if field.kind == "choice" and choices is None else choices
+        )
+        self.chosen_from_list = free or self.offered is not None
+        self.problem = self.warning = ""
+        self._check = check
+        self._before = self._value = value
+        self._reset = False
+        self._shown = self._as_entered(value)
+        self.entered = self._shown
+
+    @property
+    def changed(self) -> bool:
+        """Whether saving would change something."""
+        return bool(self.problem) or self._value != self._before or self._reset
+
+    @property
+    def can_reset(self) -> bool:
+        """Whether going back to the default would change something."""
+        in_file = self.origin == "settings file" and not self._reset
+        return bool(self.problem) or self._value != self.field.default or in_file
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a value, for a secret that is not shown."""
+        return bool(self._value)
+
+    @property
+    def to_save(self) -> Any:
+        """The value for the settings file; None for the default, which is not written down."""
+        value = self._value
+        return None if value == self.field.default else list(value) if isinstance(value, tuple) else value
+
+    def look_again(self) -> None:
+        """Check the value as it was, which nobody has entered here."""
+        try:
+            if self._check is not None:
+                self._check(self._before)
+        except AtomrError as error:
+            self.warning = _told(error)
+
+    def reset(self) -> None:
+        """Enter the default; saving takes the setting out of the file."""
+        self._value, self.problem = self.field.default, ""
+        self._reset = self.origin == "settings file"
+        self.entered = self._as_entered(self.field.default)
+
+    def enter(self, entered: Any) -> None:
+        """Take what an editor holds now, and check it."""
+        if entered == self.entered:
+            return  # editors tell what they hold also when they appear
+        self.entered = entered
+        if self.field.secret and not entered:
+            # An empty line means that nothing was typed; the way to empty it is its default.
+            self._value, self.problem = self.field.default if self._reset else self._before, ""
+        elif entered == self._shown and not self._reset:
+            self._value, self.problem = self._before, ""  # as it was, whatever today's rules say of it
+        else:
+            self._read(entered)
+
+    def _read(self, entered: Any) -> None:
+        try:
+            value = self.field.parse(entered)
+            if self._check is not None:
+                self._check(value)
+        except AtomrError as error:
+            self.problem = _told(error)
+            return
+        self.problem, self._value = "", value
+        if value != self.field.default:
+            self._reset = False
+
+    def _as_entered(self, value: Any) -> Any:
+        if self.field.secret:
+            return ""
+        if self.field.kind in {"switch", "several"} or (self.chosen_from_list and not self.free):
+            return value
+        shown = self.field.show(value)
+        return sanitize(shown) if self.field.kind == "table" else sanitize_line(shown)
+
+
+def _told(error: AtomrError) -> str:
+    return sanitize_line(f"{error.message}. {error.hint}" if error.hint else error.message)

@@ -12,7 +12,7 @@ from support.gguf_files import lora_adapter
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 
 WIDTH, RANK = 576, 4

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama.cpu_variants import load_variant, variants
+from atomr_local.backbone.llama.engine import load_variant, variants
 from atomr_local.errors import ModelError
 
 COMPILER = shutil.which("cc")

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from atomr_local.backbone.llama import engine as engines
-from atomr_local.backbone.llama import library as libraries
+from atomr_local.backbone.llama import engine as libraries
 from atomr_local.backbone.llama.backbone import LlamaBackbone
-from atomr_local.backbone.llama.engine import Engine
-from atomr_local.backbone.llama.library import library
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.backbone.llama.engine import Engine, library
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 
 ROOM = 5  # layers that the stand-in's GPU has room for

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atomr_local.backbone.llama.engine import Engine
-from atomr_local.backbone.llama.library import library
-from atomr_local.backbone.llama.sampling import GrammarMatcher
+from atomr_local.backbone.llama.engine import Engine, library
+from atomr_local.backbone.llama.scheduler import GrammarMatcher
 
 MARKERS = np.array([False, True, False, True])
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from atomr_local.backbone.llama.prompt_lookup import PromptLookup
+from atomr_local.backbone.llama.scheduler import PromptLookup
 
 
 def after(lookup: PromptLookup, *tokens: int) -> PromptLookup:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama.snapshots import Snapshots, damaged_snapshots
+from atomr_local.backbone.llama.prefix_cache import Snapshots, damaged_snapshots
 
 DIGEST = 32
 A, B, C = (1, 2, 3), (4, 5, 6), (7, 8, 9)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.llama.untouched import pieces, release_untouched
+from atomr_local.backbone.llama.engine import pieces, release_untouched
 
 SIZE = 80 << 20
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -23,9 +24,7 @@ from atomr_local.backbone.llama import weights as preparation
 from atomr_local.backbone.llama.engine import Engine, Part
 from atomr_local.backbone.llama.weights import fingerprint, prepare, suited, worth_preparing
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.catalog.find import find_adapter
-from atomr_local.catalog.record import adapter_card
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import adapter_card, find_adapter, starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.gguf import GgufHeader, check_model, read_header
 from atomr_local.planning.examples import ExampleLibrary
@@ -230,14 +229,15 @@ def test_what_llama_cpp_cannot_quantise_is_a_model_error(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_merged_model_says_what_the_model_with_its_adapter_says(
-    starter: GgufHeader, shipped: Path, prepared: Path
+    starter: GgufHeader, shipped: Path, prepared: Path, tmp_path: Path
 ) -> None:
     [path] = (prepared / "weights").glob("*.gguf")
     assert read_header(path).quantisation == "Q8_0"
     assert read_header(path).parameters == starter.parameters
     assert leftovers(prepared / "weights") == []
+    stored = prepare(starter, None, "Q8_0", tmp_path)
     rows = []
-    for model, adapter in ((starter.path, shipped), (path, None), (starter.path, None)):
+    for model, adapter in ((starter.path, shipped), (path, None), (starter.path, None), (stored, None)):
         engine = Engine(model, adapter, context_tokens=256, threads=0, batch=0)
         tokens = engine.tokenize("<|im_start|>user\nWho wrote Hamlet?<|im_end|>\n<|im_start|>assistant\n", special=True)
         rows.append([])
@@ -245,12 +245,13 @@ def test_a_merged_model_says_what_the_model_with_its_adapter_says(
             [row] = engine.decode([Part(0, [token])], None)
             rows[-1].append(engine.logits(row).copy())
         engine.close()
-    applied, merged_, bare = (np.array(each) for each in rows)
+    applied, merged_, bare, stored_otherwise = (np.array(each) for each in rows)
     away, without = np.abs(merged_ - applied).mean(), np.abs(bare - applied).mean()
     # What the adapter changes is there. llama.cpp rounds activations otherwise for other ways of storing weights:
     # the bare model stored as Q8_0 differs from its file as much.
-    assert away < 0.3 * without
-    assert all(np.corrcoef(one, other)[0, 1] > 0.995 for one, other in zip(applied, merged_, strict=True))
+    assert away < 0.1 * without
+    assert away < 1.5 * np.abs(stored_otherwise - bare).mean()
+    assert all(np.corrcoef(one, other)[0, 1] > 0.98 for one, other in zip(applied, merged_, strict=True))
     assert applied[-1].argmax() == merged_[-1].argmax()
 
 
@@ -263,7 +264,8 @@ def test_plans_are_those_of_the_model_with_its_adapter(starter: GgufHeader, ship
     for cache in (prepared, None):
         loaded = LlamaBackbone.load(starter.path, shipped, context_tokens=1024, storage="Q8_0", cache=cache)
         planner = Planner(loaded, ExampleLibrary.shipped(), Limits(), style="lean")
-        plans.append([planner.plan(question).compact for question in QUESTIONS])
+        # What is asked of whom; which of two wordings a question has may turn on a rounding.
+        plans.append([re.findall(r"= (.+)", planner.plan(question).compact) for question in QUESTIONS])
         loaded.close()
     assert plans[0] == plans[1]
     assert set((prepared / "weights").iterdir()) == known  # used, not made again

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from atomr_local.backbone.openai.event_stream import EventStream, Fragment, Watched
+from atomr_local.backbone.openai.address import EventStream, Fragment, Watched
 
 
 async def fragments(line: bytes) -> list[Fragment]:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 from support.grown_steps import grown_trace
+from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 from support.tui.fake_assistant import FakeAssistant
 
 from atomr_local.assistant import Assistant
-from atomr_local.cli.plain.session import PlainSession
+from atomr_local.cli.plain import PlainSession, answer_lines
 from atomr_local.reasoning.trace.events import Event, Finished, PlanReady
 from atomr_local.settings.schema import load_settings
 
@@ -238,3 +239,25 @@ def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> 
     assert "Weighed: Vienna: from the text, rating -0.21" in typed.after("/step 3")
     assert typed.after("/plan") == ["There is no plan."]
     assert typed.after("/edit")[0].endswith("there is no plan to edit: each step followed from the ones before")
+
+
+def test_the_passage_is_told_a_quotation_line_by_line() -> None:
+    assert answer_lines(quoting_trace(), {})[2:] == [
+        "It rests on text: Permits (permits.pdf, p. 4, Fees).",
+        "The passage says: The office is open from 9 to 17. »Permits are paid in cash.« Bring the following: …",
+    ]
+    assert answer_lines(quotation_trace(), {}) == [
+        "Quotation:",
+        "Bring the following:",
+        "passport",
+        "two photos",
+        "How sure: well supported, confidence 0.90.",
+        "It rests on text: Permits (permits.pdf, p. 4, Fees).",
+    ]
+
+
+def test_without_an_answer_the_closest_passages_are_told() -> None:
+    lines = answer_lines(closest_trace(), {})
+    assert lines[1:3] == ["Not answered; closest in your documents:", "Permits (permits.pdf, p. 4, Fees):"]
+    assert lines[5:8] == ["Permits (other.md, line 7):", "»Permits are nice.«", "You can: Turn web search on: /web on."]
+    assert not any("--" in line or "F2" in line for line in lines)

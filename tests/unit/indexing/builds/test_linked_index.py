@@ -12,8 +12,7 @@ from support.graph_world import open_world
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.graph_index.linearised.index import linearise_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index, linearise_graph_index
 from atomr_local.sources.graph import GraphSource
 
 

@@ -11,9 +11,9 @@ from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import atomr
 from atomr_local.indexing import store
-from atomr_local.indexing.builds.rebuilding import rebuild_command, rebuild_hint
+from atomr_local.indexing.builds.ledger import rebuild_command, rebuild_hint
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.readers.columns import Columns
+from atomr_local.indexing.readers.articles import Columns
 from atomr_local.indexing.readers.detect import ReadOptions
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder, embedder_identity
 

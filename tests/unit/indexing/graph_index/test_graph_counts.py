@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atomr_local.indexing.graph_index.names import statement_counts as graph_counts
+from atomr_local.indexing.graph_index.names import writer as graph_counts
 from atomr_local.indexing.graph_index.names.database import FILE
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.language.properties import ENTITY

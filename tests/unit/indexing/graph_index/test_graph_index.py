@@ -14,11 +14,11 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.publishing import list_unfinished
-from atomr_local.indexing.graph_index import context as graph_build
+from atomr_local.indexing.graph_index import build as graph_build
+from atomr_local.indexing.graph_index.build import BuildProgress
 from atomr_local.indexing.graph_index.bulk_loading import STORE, Spool
-from atomr_local.indexing.graph_index.context import BuildProgress
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.readers.facts import ntriples
+from atomr_local.indexing.readers.facts import rdf as ntriples
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 

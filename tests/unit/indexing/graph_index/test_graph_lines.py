@@ -15,13 +15,12 @@ from atomr_local.indexing.graph_index.bulk_loading import Spool, spool_files
 from atomr_local.indexing.graph_index.ids import IdSet
 from atomr_local.indexing.graph_index.names.database import FILE
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
-from atomr_local.indexing.graph_index.statements.columns import Columns
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
-from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
+from atomr_local.indexing.graph_index.statements.triples import Columns, LineFilter, TripleStatements
 from atomr_local.indexing.graph_index.subset import Subset
-from atomr_local.indexing.readers.facts import ntriples
-from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
+from atomr_local.indexing.readers.facts import rdf as ntriples
+from atomr_local.indexing.readers.facts.rdf import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.language.names import base_key, name_forms, name_key, split_qualifier
 

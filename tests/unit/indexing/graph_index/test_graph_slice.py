@@ -13,10 +13,9 @@ from support.places import SHARED
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
-from atomr_local.indexing.graph_index.bulk_loading import STORE
+from atomr_local.indexing.graph_index.bulk_loading import QUALIFIER_GRAPH, STORE
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet, read_entity_ids, read_property_ids
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.graph_index.qualifiers import QUALIFIER_GRAPH
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -350,7 +349,7 @@ def test_the_slice_of_a_text_index_by_id_page_or_label(tmp_path: Path, kind: str
 
 
 def test_of_several_entities_with_the_title_as_label_that_with_most_pages_is_taken(tmp_path: Path) -> None:
-    from atomr_local.indexing.graph_index.titles import Titles
+    from atomr_local.indexing.graph_index.subset import Titles
 
     found = IdSet()
     with Titles(tmp_path) as titles:

@@ -14,14 +14,12 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.graph_index.context import BuildProgress
-from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.graph_index.linearised import facts as linearising
-from atomr_local.indexing.graph_index.linearised import table
-from atomr_local.indexing.graph_index.linearised.index import linearise_graph_index
-from atomr_local.indexing.graph_index.linearised.table import COUNT, FILE, LAYOUT, FactTable, query_words
-from atomr_local.indexing.repair import repair_indexes
-from atomr_local.indexing.verify import verify_indexes
+from atomr_local.indexing.graph_index import linearised as linearising
+from atomr_local.indexing.graph_index import linearised as table
+from atomr_local.indexing.graph_index.build import BuildProgress
+from atomr_local.indexing.graph_index.index import build_graph_index, linearise_graph_index
+from atomr_local.indexing.graph_index.linearised import COUNT, FILE, LAYOUT, FactTable, query_words
+from atomr_local.indexing.verify import repair_indexes, verify_indexes
 
 FACTS = [
     ("Ada Lovelace", "father", "Lord Byron"), ("Ada Lovelace", "place of birth", "London"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.articles.json_lines import Article, parse_article, read_corpus
+from atomr_local.indexing.readers.articles import Article, read_corpus
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 
 LINE = b'{"id": "1", "title": "Paris", "text": "Paris is a city.", "qid": "Q90", "lang": "en"}'
@@ -19,16 +19,28 @@ def read(file: Path) -> tuple[list[Article], Skipped]:
     return list(read_corpus(LineReader(file), skipped)), skipped
 
 
-def test_an_article_keeps_other_keys_as_metadata() -> None:
-    assert parse_article(LINE) == Article("1", "Paris", "Paris is a city.", "Q90", {"lang": "en"})
+def article_on(line: bytes, folder: Path) -> Article:
+    """The article of a file of this line.
+
+    Raises:
+        InputError: it is none.
+    """
+    file = folder / "one.jsonl"
+    file.write_bytes(line)
+    return read(file)[0][0]
 
 
-def test_a_number_is_an_id_too() -> None:
-    assert parse_article(b'{"id": 7, "title": "A", "text": "b"}').id == "7"
+def test_an_article_keeps_other_keys_as_metadata(tmp_path: Path) -> None:
+    article = article_on(LINE, tmp_path)
+    assert article == Article("1", "Paris", "Paris is a city.", "Q90", {"lang": "en"}, record=1)
 
 
-def test_lone_surrogates_are_replaced_everywhere() -> None:
-    article = parse_article(rb'{"id": "\ud800", "title": "A\ud800", "text": "b\udfff", "qid": "Q\ud800"}')
+def test_a_number_is_an_id_too(tmp_path: Path) -> None:
+    assert article_on(b'{"id": 7, "title": "A", "text": "b"}', tmp_path).id == "7"
+
+
+def test_lone_surrogates_are_replaced_everywhere(tmp_path: Path) -> None:
+    article = article_on(rb'{"id": "\ud800", "title": "A\ud800", "text": "b\udfff", "qid": "Q\ud800"}', tmp_path)
     assert (article.id, article.title, article.text, article.qid) == ("?", "A?", "b?", "Q?")
 
 
@@ -46,9 +58,9 @@ def test_lone_surrogates_are_replaced_everywhere() -> None:
         pytest.param(b'{"id": ' + b"9" * 5000 + b"}", "digits", id="long number"),
     ],
 )
-def test_lines_that_are_no_article(line: bytes, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        parse_article(line)
+def test_lines_that_are_no_article(line: bytes, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=reason):
+        article_on(line, tmp_path)
 
 
 def test_unusable_lines_are_counted_and_sampled(tmp_path: Path) -> None:

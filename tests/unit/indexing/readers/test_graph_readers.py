@@ -9,7 +9,7 @@ import pytest
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.detect import detect_graph_format
 from atomr_local.indexing.readers.facts.json_lines import Fact, Term, parse_fact, read_facts
-from atomr_local.indexing.readers.facts.ntriples import read_ntriples
+from atomr_local.indexing.readers.facts.rdf import read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.language.names import base_key, name_key, split_qualifier
 

@@ -11,7 +11,7 @@ from support.plugins import module, offer
 
 from atomr_local.cli.commands.text import build
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.indexing.readers import formats
+from atomr_local.indexing.readers import detect as formats
 from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_text_format, open_articles, record_kind
 from atomr_local.indexing.readers.lines import Skipped
@@ -55,7 +55,7 @@ def test_files_of_our_formats_stay_ours(example: Path, tmp_path: Path) -> None:
 def test_a_package_that_fails_is_an_error_when_named_and_stops_no_detection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing = "from atomr_local.indexing.readers.formats import ArticleFormat\n"
+    failing = "from atomr_local.indexing.readers.detect import ArticleFormat\n"
     failing += "def made():\n    return ArticleFormat('row', lambda head: 1 / 0, None)\n"
     module(tmp_path, monkeypatch, "failing_format", failing)
     values = {"absent": "no_such_module:made", "wrong": "builtins:dict", "failing": "failing_format:made"}

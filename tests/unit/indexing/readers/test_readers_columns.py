@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from atomr_local.errors import InputError
+from atomr_local.indexing.readers.articles import Columns
 from atomr_local.indexing.readers.base import Article
-from atomr_local.indexing.readers.columns import Columns
 from atomr_local.indexing.readers.detect import ReadOptions, detect_text_format, open_articles
 from atomr_local.indexing.readers.lines import Skipped
 

@@ -10,8 +10,7 @@ import pytest
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article
-from atomr_local.indexing.readers.detect import detect_text_format, open_articles, record_kind
-from atomr_local.indexing.readers.formats import FORMATS
+from atomr_local.indexing.readers.detect import FORMATS, detect_text_format, open_articles, record_kind
 from atomr_local.indexing.readers.lines import Skipped
 
 LINE = b'{"id": "1", "title": "Paris", "text": "Paris is a city."}\n'

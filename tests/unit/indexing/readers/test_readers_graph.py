@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.facts.turtle import TurtleReader
-from atomr_local.indexing.readers.facts.wikidata_json import parse_entities, read_entities
+from atomr_local.indexing.readers.facts.json_lines import parse_entities, read_entities
+from atomr_local.indexing.readers.facts.rdf import TurtleReader
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 
 TURTLE = b"""@prefix ex: <http://ex/> .

@@ -12,7 +12,7 @@ import pytest
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.detect import detect_graph_format, detect_text_format
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.facts.wikidata_json import read_entities
+from atomr_local.indexing.readers.facts.json_lines import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikipedia.plain_text import tidied
 

@@ -15,8 +15,7 @@ import pytest
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_graph_format, detect_text_format, open_articles
-from atomr_local.indexing.readers.encodings import as_utf8, encoding_of
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers.lines import LineReader, Skipped, as_utf8, encoding_of
 
 LINES = "".join(
     json.dumps({"id": str(n), "title": f"Köln {n}", "text": "東京 is a city. " * 9}, ensure_ascii=False) + "\n"

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.articles.parquet import plain_sections
+from atomr_local.indexing.readers.articles import plain_sections
 from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped

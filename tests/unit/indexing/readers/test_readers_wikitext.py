@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atomr_local.indexing.readers.base import Section
-from atomr_local.indexing.readers.wikipedia.markup_names import dropped_link_names, is_disambiguation
+from atomr_local.indexing.readers.wikipedia.plain_text import dropped_link_names, is_disambiguation
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 
 LINKS = dropped_link_names({"6": "fails", "14": "kategoreja", "0": "", "10": "taiss"})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from atomr_local.indexing.readers.wikipedia.infobox import MOST_FIELDS, MOST_VALUE, field_of, titled
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.indexing.readers.wikipedia.value_templates import coordinates
+from atomr_local.indexing.readers.wikipedia.templates import coordinates
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 
 FILES = {"file"}

@@ -11,8 +11,8 @@ import pytest
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.detect import detect_graph_format
-from atomr_local.indexing.readers.facts import wikidata_json
-from atomr_local.indexing.readers.facts.wikidata_json import is_indented, read_entities
+from atomr_local.indexing.readers.facts import json_lines as wikidata_json
+from atomr_local.indexing.readers.facts.json_lines import is_indented, read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 
 NASTY = 'braces } ] { [ and a quote " and a backslash \\'

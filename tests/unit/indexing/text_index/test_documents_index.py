@@ -17,25 +17,22 @@ from support.fake_embedder import FakeEmbedder
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds.ledger import read_ledger
+from atomr_local.indexing.builds.ledger import read_ledger, rebuild_words
 from atomr_local.indexing.builds.publishing import unfinished_path
-from atomr_local.indexing.builds.rebuilding import rebuild_words
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.folder import Folder, FoundFile
 from atomr_local.indexing.text_index import build as text_build
-from atomr_local.indexing.text_index import documents, documents_build
+from atomr_local.indexing.text_index import documents
+from atomr_local.indexing.text_index import documents as documents_build
 from atomr_local.indexing.text_index.catalog import CatalogReader
-from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
-from atomr_local.indexing.text_index.document_sizes import text_bytes
+from atomr_local.indexing.text_index.document_catalog import Places, listed_documents, text_bytes
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import remove_from_text_index
 from atomr_local.indexing.text_index.table import PassageTable
-from atomr_local.indexing.text_index.vector_cache import count_vectors
-from atomr_local.indexing.text_index.vector_state import vector_state
+from atomr_local.indexing.text_index.vectors import count_vectors, vector_state
 from atomr_local.indexing.verify import verify_indexes
-from atomr_local.sources.document_places import DocumentPlaces
-from atomr_local.sources.place_words import file_path, page_at, place_words
+from atomr_local.sources.document_places import DocumentPlaces, file_path, page_at, place_words
 from atomr_local.sources.protocol import Evidence
 
 _LONG = SENTENCE

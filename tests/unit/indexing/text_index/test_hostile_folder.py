@@ -13,7 +13,7 @@ from support import hostile_documents as hostile
 from support.edited_folder import index_content
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.indexing.text_index import documents_build
+from atomr_local.indexing.text_index import documents as documents_build
 from atomr_local.indexing.text_index.documents import build_documents_index
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ from support.fake_embedder import FakeEmbedder
 from support.places import ROOT
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import Cancelled
 from atomr_local.indexing import store
-from atomr_local.indexing.embedding.token_counts import TokenCounts
+from atomr_local.indexing.embedding.embedder import TokenCounts
 from atomr_local.indexing.readers.base import Article, Section
 from atomr_local.indexing.text_index import page_worker
 from atomr_local.indexing.text_index.build import PASSAGE_WORDS, TextBuildProgress, cut_article

@@ -9,10 +9,10 @@ from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
+from atomr_local.indexing.text_index.catalog import kept_kind, kind_of
 from atomr_local.indexing.text_index.chunking import Passage
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.indexing.text_index.passage_kind import kept_kind, kind_of
-from atomr_local.sources.place_words import place_words
+from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 

@@ -16,12 +16,13 @@ from support.fake_embedder import DIMENSIONS, FakeEmbedder
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds import publishing, space
+from atomr_local.indexing.builds import ledger as space
+from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.readers.base import Article, Redirect, Section
 from atomr_local.indexing.text_index import build as text_build
+from atomr_local.indexing.text_index import build as text_reading
 from atomr_local.indexing.text_index import index as text_index
-from atomr_local.indexing.text_index import reading as text_reading
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 from atomr_local.indexing.text_index.table import TABLE, PassageTable, connect

@@ -11,7 +11,7 @@ from support.fake_embedder import FakeEmbedder
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.publishing import list_unfinished
-from atomr_local.indexing.readers.columns import Columns
+from atomr_local.indexing.readers.articles import Columns
 from atomr_local.indexing.readers.detect import ReadOptions
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index.index import build_text_index

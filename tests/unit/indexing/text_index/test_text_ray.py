@@ -20,7 +20,7 @@ from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import find_embedder
+from atomr_local.catalog.find import find_embedder
 from atomr_local.cli.main import atomr
 from atomr_local.errors import KnowledgeIndexError, MissingPartError, ModelError
 from atomr_local.indexing import store

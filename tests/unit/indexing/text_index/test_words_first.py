@@ -18,15 +18,13 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import space
-from atomr_local.indexing.repair import repair_indexes
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import filling, index
 from atomr_local.indexing.text_index.filling import Filled, embed_text_index
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 from atomr_local.indexing.text_index.table import TABLE, VECTOR, PassageTable, connect
-from atomr_local.indexing.text_index.vector_cache import VECTORS, VectorCache, count_vectors
-from atomr_local.indexing.text_index.vector_state import vector_state
-from atomr_local.indexing.verify import verify_indexes
+from atomr_local.indexing.text_index.vectors import VECTORS, VectorCache, count_vectors, vector_state
+from atomr_local.indexing.verify import repair_indexes, verify_indexes
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 

@@ -15,12 +15,11 @@ from atomr_local.indexing import store
 from atomr_local.indexing.text_index.document_catalog import listed_documents
 from atomr_local.indexing.text_index.documents import build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
-from atomr_local.indexing.transfer.exporting import export_index
+from atomr_local.indexing.transfer.archive import Provenance
+from atomr_local.indexing.transfer.exporting import export_index, report_for_others
 from atomr_local.indexing.transfer.importing import import_index
-from atomr_local.indexing.transfer.provenance import Provenance
-from atomr_local.indexing.transfer.remains import report_for_others
 from atomr_local.indexing.verify import verify_indexes
-from atomr_local.sources.place_words import file_path, place_words
+from atomr_local.sources.document_places import file_path, place_words
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 from atomr_local.tui.rendering import place_text

@@ -25,15 +25,14 @@ from support.places import PYTHONPATH
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds import digests
+from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.publishing import list_unfinished
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.transfer.archive import Provenance, schema_problem
 from atomr_local.indexing.transfer.exporting import export_index, shareable
 from atomr_local.indexing.transfer.importing import import_index, read_offer
-from atomr_local.indexing.transfer.provenance import Provenance
-from atomr_local.indexing.transfer.schemas import schema_problem
 from atomr_local.indexing.verify import verify_indexes
 
 SAID = Provenance.now("CC0", "made for a test")

@@ -7,12 +7,11 @@ import math
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply, toolbox
 
-from atomr_local.reasoning.answer_selection.answer_signals import agree
-from atomr_local.reasoning.answer_selection.selection import likelier
-from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
+from atomr_local.reasoning.answer_selection import agree, likelier
+from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.events import NodeFinished
-from atomr_local.reasoning.verdict.repetition import repeats
+from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.strategies.atomr import AtomR
 
 QUESTION = "Where was the father of Ann Lee born?"

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import entity, passage
 
-from atomr_local.reasoning.answer_selection.answer_signals import (
-    UNKNOWN,
-    raw_confidence,
-    step_signals,
-    tree_signals,
-    whole_signals,
-)
+from atomr_local.reasoning.answer_selection import UNKNOWN, raw_confidence, step_signals, tree_signals, whole_signals
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Node, Tree

@@ -20,7 +20,7 @@ from support.fake_parts import (
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, SourceError
-from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
+from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.trace.events import SourcesSelected
 from atomr_local.sources.protocol import Retrieval
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.answer_selection.selection import year_asked_for
+from atomr_local.reasoning.answer_selection import year_asked_for
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.asking.extractive_compression import GAP, cut_passage, word_budgets
+from atomr_local.reasoning.asking.asking import GAP, cut_passage, word_budgets
 
 FILLER = "The garden had many plants of every kind and was known well beyond the valley."
 TEXT = f"Ann Lee was a Welsh painter. {FILLER} {FILLER} She married the poet Bob Ray in 1921. {FILLER}"

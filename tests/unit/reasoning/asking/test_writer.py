@@ -12,7 +12,7 @@ from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import CallLimitError, Cancelled, ModelError
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, OneOf, worked_examples
-from atomr_local.reasoning.asking.writer import Written, notes_of
+from atomr_local.reasoning.asking.writer import WrittenForm, notes_of
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.sources.protocol import Evidence
 
@@ -39,7 +39,7 @@ class Tokens(FakeBackbone):
         return Generation(made.text, self.tokens, self.finish, 1, 1, 0.0)
 
 
-def act(backbone: FakeBackbone, *, evidence: tuple[Evidence, ...] = (), **given: Any) -> Written:
+def act(backbone: FakeBackbone, *, evidence: tuple[Evidence, ...] = (), **given: Any) -> WrittenForm:
     settings = {name: given.pop(name) for name in ("limits", "features", "llm") if name in given}
     slots = {"question": "Who?", "steps": ("Looked.",)} | given
     [written] = toolbox("Who?", backbone, **settings).writer.write(0, "act", ACT, evidence=evidence, **slots)
@@ -159,7 +159,7 @@ def test_the_weakest_evidence_is_left_out_first_and_then_it_is_an_error() -> Non
 
 
 def test_worked_examples_are_as_many_as_the_budget_holds_the_first_ones_first() -> None:
-    def ask(**limits: int) -> tuple[FakeBackbone, Written]:
+    def ask(**limits: int) -> tuple[FakeBackbone, WrittenForm]:
         backbone = FakeBackbone("Answer: x")
         [written] = toolbox("Who?", backbone, limits=limits).writer.write(0, "ask", WORKED, question="Who?")
         return backbone, written
@@ -243,8 +243,8 @@ def test_a_transcript_goes_on_in_turns_of_one_conversation() -> None:
 
 
 def test_notes_tell_once_what_was_left_out_and_how_many_could_not_be_read() -> None:
-    def made(problem: str | None, *dropped: str) -> Written:
-        return Written({}, dropped, problem, (), Generation("", (), "stop", 1, 1, 0.0))
+    def made(problem: str | None, *dropped: str) -> WrittenForm:
+        return WrittenForm({}, dropped, problem, (), Generation("", (), "stop", 1, 1, 0.0))
 
     assert notes_of([made(None, "a", "b"), made(None, "b")]) == ["a", "b"]
     assert notes_of([made(None, "a"), made("cut")], "chains") == ["a", "1 of 2 chains could not be read"]

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
-from atomr_local.reasoning.confidence.words import confidence_word
+from atomr_local.reasoning import confidence as names
+from atomr_local.reasoning.confidence import FEATURES, Calibration, LogisticModel, LogisticTerm, confidence_word
 
 GOOD = {"reading": 0.95, "null": 0.02, "verify": 0.97, "support": 1.0, "agree": 1.0, "named": 0.0}
 BAD = {"reading": 0.4, "null": 0.7, "verify": 0.2, "support": 0.0, "agree": 0.0, "named": 0.0}

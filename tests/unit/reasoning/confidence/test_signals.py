@@ -21,9 +21,9 @@ from support.fake_parts import (
 )
 
 from atomr_local.backbone.protocol import Generation, Token
-from atomr_local.history.files.trace_import import parse_trace
-from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares, worst
-from atomr_local.reasoning.reading.citation_verification import agreement
+from atomr_local.history.trace_import import parse_trace
+from atomr_local.reasoning.confidence import null_score, said_yes, token_shares, worst
+from atomr_local.reasoning.reading.checks import agreement
 from atomr_local.reasoning.trace.events import ModelCalled
 from atomr_local.strategies.single import Rag
 
@@ -103,7 +103,7 @@ def test_readings_are_verified_in_the_next_turn_and_the_root_has_the_worst_of_it
     assert [event.purpose for event in run.of_type(ModelCalled)] == ["read", "verify", "read", "verify"]
     one, two, root = (dict(run.node(number).signals) for number in (1, 2, 0))
     assert [signals.pop("mentioned") for signals in (one, two, root)] == [1.0, 1.0, 1.0]
-    assert one == pytest.approx({"reading": 0.9, "null": 0.1, "verify": 0.8, "support": 1.0})
+    assert one == pytest.approx({"reading": 0.9, "null": 0.1, "verify": 0.8, "support": 1.0, "subject": 1.0})
     assert two["verify"] == pytest.approx(0.6)
     told = {"reading": 0.6, "null": 1 / 3, "verify": 0.6, "verified": 0.48, "leaves": 0.54, "support": 1.0, "steps": 2}
     assert {name: root[name] for name in told} == pytest.approx(told)

@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from atomr_local.reasoning.operations import sets
-from atomr_local.reasoning.operations.comparison import alike
+from atomr_local.reasoning.operations import amounts as sets
 from atomr_local.reasoning.operations.compute import Computed, compute
-from atomr_local.reasoning.operations.operands import Operand
+from atomr_local.reasoning.operations.operands import Operand, alike
 from atomr_local.sources.protocol import Value, ValueKind
 from atomr_local.tree.operations import parse_operation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atomr_local.reasoning.operations.compute import Computed
+from atomr_local.reasoning.operations.compute import symbolic_compute as compute
 from atomr_local.reasoning.operations.operands import Operand
-from atomr_local.reasoning.operations.symbolic import compute
 from atomr_local.sources.protocol import Value, ValueKind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.reading.answer_fit import misfit
+from atomr_local.reasoning.reading.checks import misfit
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.asking.passages import shown_passages
+from atomr_local.reasoning.asking.writer import shown_passages
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec, Task, answer_format
 
 LEAN, FULL = FORMATS["lean"], FORMATS["full"]

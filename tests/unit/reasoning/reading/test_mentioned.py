@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.reading.citation_verification import mentioned_share
+from atomr_local.reasoning.reading.checks import mentioned_share
 from atomr_local.sources.protocol import Evidence, SourceName
 
 PAGE = Evidence(SourceName.TEXT, "Rosa Ferrer", "Rosa Ferrer painted The Harbour in 1931.", 1.0, "q", {})

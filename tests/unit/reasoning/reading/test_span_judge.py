@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
-from atomr_local.reasoning.reading.reading import Reading
+from atomr_local.reasoning.reading.answer_formats import Reading
 
 
 def verdict(*answers: float | None) -> SpanVerdict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, Run, passages, reply, toolbox
 
-from atomr_local.language.definitions import defined_topic
-from atomr_local.reasoning.reading.topic_pages import is_sentence, opening, topic_page
+from atomr_local.language.question_kind import defined_topic
+from atomr_local.reasoning.reading.checks import is_sentence, opening, topic_page
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.strategies.atomr import AtomR
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from support.grammar_texts import allows
 
-from atomr_local.reasoning.sparql.pieces import END, Edge, Pieces, State, folded
+from atomr_local.reasoning.sparql.offer import END, Edge, Pieces, State, folded
 
 
 def edges(state: State) -> Sequence[Edge]:

@@ -10,11 +10,11 @@ from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
-from atomr_local.reasoning.graph_access import NO_ROWS
+from atomr_local.reasoning.source_access import NO_ROWS
 from atomr_local.reasoning.sparql.offer import MOST_PROPERTIES
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED, QueryWriter, offer_lines
 from atomr_local.sources.protocol import QueryRows, Value, ValueKind
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 
 QUESTION = "How many moons does Mars have?"
 ORBITS, SIZE = "urn:p:orbits", "urn:p:size"
@@ -36,14 +36,16 @@ def said(sketch: str) -> str:
     return f"Query: {sketch}"
 
 
-def tools_of(*replies: Any, rows: dict[str, Any] | None = None, question: str = QUESTION, **given: Any) -> Toolbox:
+def tools_of(
+    *replies: Any, rows: dict[str, Any] | None = None, question: str = QUESTION, **given: Any
+) -> QuestionContext:
     graph = given.pop("graph", None) or FactsGraph(FACTS, rows)
     tools = toolbox(question, FakeBackbone(*replies), graph, **given)
     tools.steps.begin(question)
     return tools
 
 
-def writer(tools: Toolbox) -> QueryWriter:
+def writer(tools: QuestionContext) -> QueryWriter:
     assert tools.sparql is not None
     return tools.sparql
 

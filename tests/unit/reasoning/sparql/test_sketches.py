@@ -12,12 +12,10 @@ from support.fake_parts import FakeBackbone, toolbox
 
 from atomr_local.language.literals import Date
 from atomr_local.reasoning.asking.forms import Form
-from atomr_local.reasoning.sparql.offer import Offer, OfferedName, OfferedProperty, OfferedValue
-from atomr_local.reasoning.sparql.pieces import END, Edge
-from atomr_local.reasoning.sparql.query_text import sparql_of
-from atomr_local.reasoning.sparql.sketches import Sketches, SketchField
+from atomr_local.reasoning.sparql.offer import END, Edge, OfferedName, OfferedProperty, OfferedValue, QueryVocabulary
+from atomr_local.reasoning.sparql.sketches import Sketches, SketchField, sparql_of
 from atomr_local.reasoning.sparql.writer import QUERY, offer_lines
-from atomr_local.sources.graph.sparql.guard import checked_query
+from atomr_local.sources.graph.sparql.process import checked_query
 from atomr_local.sources.protocol import Value, ValueKind
 
 MOON, SIZE, NEAR = "urn:p:moon", "urn:p:size", "urn:p:near"
@@ -28,7 +26,7 @@ MARS = OfferedName(
     (OfferedProperty("size", SIZE), OfferedProperty("orbits", MOON, inverse=True)),
 )
 SUN = OfferedName("Sun", "urn:e:Sun", "star", (OfferedProperty("near", NEAR),))
-OFFER = Offer(
+OFFER = QueryVocabulary(
     (MARS, SUN),
     (OfferedProperty("size", SIZE), OfferedProperty("found", "urn:p:found")),
     (OfferedValue("1877", Date(1877), Decimal(1877)), OfferedValue("2 million", None, Decimal(2_000_000))),
@@ -64,7 +62,7 @@ def parsed(sketches: Sketches, output: str) -> str:
     return read.text if read is not None else ""
 
 
-def check(offer: Offer, sparql: str) -> None:
+def check(offer: QueryVocabulary, sparql: str) -> None:
     from pyoxigraph import Store
 
     assert checked_query(sparql) == sparql
@@ -135,7 +133,7 @@ def test_a_server_that_ignores_the_grammar_is_read(output: str) -> None:
     assert parsed(Sketches(OFFER), output) == "select ?x: ?x | orbits | Mars"
 
 
-WASHINGTON = Offer(
+WASHINGTON = QueryVocabulary(
     (OfferedName("Washington, D.C.", "urn:e:W", "", (OfferedProperty("performer", "urn:p:by", inverse=True),)),),
 )
 
@@ -224,7 +222,7 @@ def test_a_text_that_is_left_out_cannot_be_written_again() -> None:
 
 def test_an_iri_that_is_none_is_refused_even_if_it_was_offered() -> None:
     bad = OfferedName("Mars", "urn:a> <urn:b", "", (OfferedProperty("size", SIZE),))
-    chosen = Sketches(Offer((bad,))).read("select ?x: Mars | size | ?x")
+    chosen = Sketches(QueryVocabulary((bad,))).read("select ?x: Mars | size | ?x")
     assert chosen is not None
     with pytest.raises(ValueError, match="not an IRI"):
         sparql_of(chosen)

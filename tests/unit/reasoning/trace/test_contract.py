@@ -11,7 +11,7 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passag
 from atomr_local import assistant as assistant_module
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, ModelError, PlanError, SettingsError
-from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.trace.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
@@ -45,6 +45,9 @@ TRACE = {
     "id",
     "conversation",
     "took_from",
+    "answer_kind",
+    "closest",
+    "advised",
 }
 NODE = {
     "id",
@@ -85,6 +88,7 @@ NODE = {
     "observation",
     "candidates",
     "corrected_from",
+    "quotes",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}
@@ -352,3 +356,15 @@ def test_a_plan_that_leaves_out_a_year_is_run_and_says_so() -> None:
     assert trace.plan.problems[-1] == "left out: 1948"
     assert "the plan leaves out 1948" in trace.warnings
     assert len(trace.nodes) > 1
+
+
+def test_a_question_without_an_answer_has_the_closest_passages() -> None:
+    events, trace = ask(make_assistant(PLAN, *[UNKNOWN] * 9))
+    data = check(trace)
+    assert data["status"] == "unknown"
+    assert data["closest"] == [{"evidence": data["closest"][0]["evidence"], "spans": [[0, 33]]}]
+    assert trace.evidence[int(data["closest"][0]["evidence"][1:]) - 1].text == "Bob Lee is the father of Ann Lee."
+    [ready] = [event for event in events if isinstance(event, AnswerReady)]
+    assert list(ready.closest) == trace.closest
+    assert [item["kind"] for item in data["advised"]][-1] == "knowledge" and len(data["advised"]) == len(data["advice"])
+    assert parse_trace(data) == trace

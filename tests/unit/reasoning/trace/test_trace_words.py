@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
-from atomr_local.reasoning.confidence import signals
-from atomr_local.reasoning.trace.schema import Method, NodeTrace, Trace
-from atomr_local.reasoning.trace.words import (
+from atomr_local.reasoning import confidence as signals
+from atomr_local.reasoning.trace.schema import (
     MEASURES,
     METHODS,
+    Method,
+    NodeTrace,
+    Trace,
     check_text,
     computation_text,
     measures_text,
@@ -24,9 +27,12 @@ def test_every_method_has_words_and_none_of_them_is_its_own_name() -> None:
 
 
 def test_where_nothing_is_cited_no_cited_passage_is_blamed() -> None:
-    assert check_text(False, ["e1"]) == "the cited passage does not contain this answer"
-    assert check_text(False, []) == "no passage is cited for this answer"
-    assert check_text(True, ["e1"]) == "the cited passage contains this answer"
+    step = NodeTrace(1, 0, "Who?", "relate", answers=["Franz Liszt"], cited=["e1"], supported=False)
+    assert check_text(step) == "the cited passage does not contain this answer"
+    assert check_text(replace(step, cited=[])) == "no passage is cited for this answer"
+    assert check_text(replace(step, supported=True)) == "the cited passage contains this answer"
+    another = "the cited passage contains this answer, but is about another subject"
+    assert check_text(replace(step, signals={"subject": 0.0})) == another
 
 
 def test_computations_are_told_without_the_programs_inner_words() -> None:
@@ -45,7 +51,11 @@ def test_what_a_plan_leaves_out_is_said_with_what_it_means() -> None:
 
 
 def test_every_signal_has_words_and_none_of_them_is_shown_by_its_name() -> None:
-    names = {value for name, value in vars(signals).items() if name.isupper() and isinstance(value, str)}
+    names = {
+        value
+        for name, value in vars(signals).items()
+        if name.isupper() and isinstance(value, str) and value.isidentifier()
+    }
     assert set(MEASURES) == names - {signals.OTHER}
     told = measures_text(dict.fromkeys(MEASURES, 0.5))
     assert not any(f" {name} " in f" {told} " for name in ("null", "verify", "type_fit", "leaves", "span", "rival"))

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.reasoning.verdict.judge import AnswerVerdict, AtHand, judge
+from atomr_local.reasoning.verdict.judge import AnswerVerdict, AvailableSources, judge, repeats
 from atomr_local.reasoning.verdict.reasons import indirect, mentioned
-from atomr_local.reasoning.verdict.repetition import repeats
 
 QUESTION = "How many people visit the Louvre?"
 PAGE = EvidenceTrace("e1", "text", "Louvre", "The Louvre is a museum in Paris.", 0.5, "", {})
@@ -185,7 +184,7 @@ def test_a_method_that_asked_no_source_is_told_as_such() -> None:
     assert "repeats the question" in repeated.reason and repeated.advice == verdict.advice
     unknown = judged(root(), evidence=(), strategy="self-ask")
     assert unknown.reason == "self-ask searched no source, and the model does not know the answer by itself."
-    without = judged(known, evidence=(), strategy="self-ask", at_hand=lambda: AtHand(local=()))
+    without = judged(known, evidence=(), strategy="self-ask", at_hand=lambda: AvailableSources(local=()))
     assert without.reason.startswith("No source was searched") and "web search" in without.advice[0]
 
 
@@ -209,14 +208,14 @@ def test_declining_can_be_switched_off() -> None:
 
 
 def test_the_advice_names_what_is_at_hand() -> None:
-    at_hand = AtHand(False, ("text",), (("text", "wiki"), ("graph", "wiki")))
+    at_hand = AvailableSources(False, ("text",), (("text", "wiki"), ("graph", "wiki")))
     advice = judged(root(), search(), relate(), at_hand=lambda: at_hand).advice
     assert advice[:3] == (
-        "Turn web search on: F2, or `--web` on the command line.",
+        "Turn web search on: --web.",
         "Search the graph too: --sources text,graph.",
         "Search another index: --text-index wiki.",
     )
-    assert "web" not in " ".join(judged(root(), search(), relate(), at_hand=lambda: AtHand(web=True)).advice)
+    assert "web" not in " ".join(judged(root(), search(), relate(), at_hand=lambda: AvailableSources(web=True)).advice)
 
 
 def test_what_is_known_to_be_nothing_is_told_as_such_and_can_be_counted() -> None:
@@ -324,3 +323,72 @@ def test_the_answers_of_a_chain_are_told_where_its_rounds_have_none() -> None:
     query = node(2, "step", parent=1, label="query 1", answers=["Rosa"], method="direct_rag")
     verdict = judged(root("Rosa", confidence=0.1), *rounds, query, strategy="searchain")
     assert verdict.reason.startswith("The answers of the earlier steps (“Rosa”) do not ")
+
+
+@pytest.mark.parametrize("name", ["The", "He", "of the"])
+def test_no_sentence_is_made_about_what_names_nothing(name: str) -> None:
+    lost = node(1, arguments=[name, "visitors"], evidence=["e1"], sources=["text"])
+    verdict = judged(root(), lost)
+    assert verdict.reason == f"Nothing found answers “{QUESTION}”."
+    assert not any("spelling" in text for text in verdict.advice)
+
+
+def test_an_unsure_answer_about_what_names_nothing_is_not_clear() -> None:
+    unsure = node(1, arguments=["The", "visitors"], answers=["7"], confidence=0.1, evidence=["e1"], method="operator")
+    assert judged(root("7", confidence=0.1), unsure).reason == f"Nothing found clearly answers “{QUESTION}”."
+
+
+def test_half_a_phrase_is_no_subject_and_an_acronym_is_one() -> None:
+    lost = relate(question="How many visitors has [1]?")
+    lost.arguments[1] = "number of"
+    assert judged(root(), search(), lost).reason.endswith(
+        "nothing there or in its page answers “How many visitors has [1]?”."
+    )
+    health = node(1, arguments=["WHO", "founder"], evidence=["e3"], sources=["text"])
+    assert judged(root(), health, evidence=(OTHER,)).reason == "Nothing in the text mentions WHO."
+
+
+def test_what_the_evidence_mentions_is_told_in_right_english() -> None:
+    hens = EvidenceTrace("e1", "text", "Farm", "Hens live here.", 0.5, "", {})
+    lost = node(1, arguments=["Hens", "food"], evidence=["e1"], sources=["text"], question="What is eaten by [2]?")
+    assert judged(root(), lost, evidence=(hens,)).reason == (
+        "The evidence found mentions Hens, but none of it says anything about “food”."
+    )
+
+
+COSIMA = EvidenceTrace(
+    "e4", "text", "Cosima Wagner", "Cosima Wagner was a director. Her father was Franz Liszt. She married Richard Wagner.",
+    1.0, "", {},
+)  # fmt: skip
+NOT_HIS = {"question": "Who was the father of Richard Wagner?", "evidence": ["e4"], "cited": ["e4"]}
+OF_ANOTHER = "The passage is about Cosima Wagner, not Richard Wagner."
+
+
+def test_a_step_whose_passage_is_about_another_is_not_found_and_its_answer_stays_a_guess() -> None:
+    step = node(
+        1, arguments=["Richard Wagner", "father"], answers=["Franz Liszt"], method="operator", signals={"subject": 0.0},
+        linked=["Richard Wagner"], **NOT_HIS,
+    )  # fmt: skip
+    verdict = judged(root("Franz Liszt", confidence=0.98), step, evidence=(COSIMA,), question=step.question)
+    assert (verdict.status, verdict.reason) == ("unknown", OF_ANOTHER)
+    assert verdict.guess is not None
+    assert verdict.guess.answers == ["Franz Liszt"]
+    assert verdict.nodes[1] == ("not found", OF_ANOTHER)
+    step.signals = {"subject": 1.0}
+    assert judged(root("Franz Liszt"), step, evidence=(COSIMA,), question=step.question).status == "answered"
+
+
+def test_an_answer_to_the_whole_question_about_another_is_not_found_either() -> None:
+    whole = root("Franz Liszt", method="direct_rag", signals={"subject": 0.0}, **NOT_HIS)
+    verdict = judged(whole, evidence=(COSIMA,), question=whole.question)
+    assert (verdict.status, verdict.reason) == ("unknown", OF_ANOTHER)
+
+
+def test_a_row_of_another_is_named_and_without_a_name_the_passage_alone() -> None:
+    rows = "Name: Joan Carter; Phone: 555-0112\nName: Omar Haddad; Phone: 555-0147"
+    table = EvidenceTrace("e4", "text", "Members", rows, 1.0, "", {})
+    given = NOT_HIS | {"question": "What is the phone number of Omar Haddad?"}
+    step = node(1, arguments=["Omar Haddad", "phone"], answers=["555-0112"], signals={"subject": 0.0}, **given)
+    assert judged(root("555-0112"), step, evidence=(table,)).reason == "The row is about Joan Carter, not Omar Haddad."
+    step.cited = []
+    assert judged(root("555-0112"), step, evidence=(table,)).reason == "The passage is not about Omar Haddad."

@@ -13,9 +13,9 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.graph_index.linearised.table import FILE
+from atomr_local.indexing.graph_index.linearised import FILE
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import FactText
 
 WD, WDT, PQ = (

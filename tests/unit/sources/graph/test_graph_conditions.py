@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomr_local.language.literals import Date, Quantity
-from atomr_local.language.periods import Span, parse_span
-from atomr_local.sources.graph.filter import conditions
-from atomr_local.sources.graph.filter.comparison import compare_dates, compare_quantities
-from atomr_local.sources.graph.filter.conditions import Comparison, Range
+from atomr_local.language.literals import Date, Quantity, Span, parse_span
+from atomr_local.sources.graph import conditions
+from atomr_local.sources.graph.conditions import Comparison, Range, compare_dates, compare_quantities
 
 
 @pytest.mark.parametrize(

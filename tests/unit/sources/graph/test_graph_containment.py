@@ -6,7 +6,7 @@ import pytest
 from support.graph_world import Asker, open_world
 
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import ValueKind
 from atomr_local.tree.nodes import Operator
 

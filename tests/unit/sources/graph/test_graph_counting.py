@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.sources.graph.relate.counting import counted
+from atomr_local.sources.graph.relate.values import counted
 from atomr_local.sources.protocol import Value, ValueKind
 
 FILMS = """

@@ -6,7 +6,7 @@ import pytest
 from support.graph_world import Asker, open_world
 
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.entity_types import asked_type
+from atomr_local.sources.graph.entity_sets import asked_type
 from atomr_local.sources.protocol import MOST_NEAR, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 

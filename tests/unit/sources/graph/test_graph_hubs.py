@@ -15,9 +15,8 @@ from atomr_local.errors import Cancelled
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.filter.values import ValueCheck
-from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE, VALUE_LIMIT, KnowledgeGraph
-from atomr_local.sources.graph.query_results import ROW_LIMIT, SelectResult
+from atomr_local.sources.graph.filter import ValueCheck
+from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE, ROW_LIMIT, VALUE_LIMIT, KnowledgeGraph, SelectResult
 from atomr_local.sources.protocol import Request, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 

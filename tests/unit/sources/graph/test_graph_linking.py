@@ -6,7 +6,7 @@ import pytest
 from support.graph_world import Asker, open_world
 
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.spelling import one_slip_away, parted, similarity
+from atomr_local.sources.graph.linking import one_slip_away, parted, similarity
 from atomr_local.tree.nodes import Operator
 
 WORLD = """
@@ -101,6 +101,11 @@ def test_what_is_asked_for_tells_namesakes_apart(ask: Asker) -> None:
     assert planet.dropped == element.dropped == ()
 
 
+def test_a_namesake_that_its_qualifier_tells_apart_lends_no_facts(ask: Asker) -> None:
+    assert ask.relate("Portland (Oregon)", "population") == []
+    assert ask.relate("Portland (Maine)", "population") == ["68408"]
+
+
 def test_namesakes_that_both_have_what_is_asked_for_are_told(ask: Asker) -> None:
     found = ask.request(Operator.RELATE, "John Smith", "date of birth")
     assert (found.link_score or 0) < 0.8
@@ -145,4 +150,5 @@ def test_parted() -> None:
 
 def test_numbers_are_never_alike() -> None:
     assert similarity("apollo 11", "apollo 12") == 0.0
+    assert similarity("louis xvii of france", "louis xviii of france") == 0.0
     assert similarity("leonardo da vinchi", "leonardo da vinci") > 0.8

@@ -10,7 +10,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.sources.graph import GraphSource, lookups
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph import source as lookups
 from atomr_local.sources.protocol import GraphTools, PropertyOffer, ValueKind
 
 # A product of all statements with themselves, four times: Oxigraph would be busy for hours.

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.properties.match_probability import (
+from atomr_local.sources.graph.properties.selection import (
     LEXICAL_FEATURES,
     SEMANTIC_FEATURES,
     match_model,

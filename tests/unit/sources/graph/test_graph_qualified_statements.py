@@ -13,7 +13,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.qualified_statements import split_time
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.tree.nodes import Operator
 
 

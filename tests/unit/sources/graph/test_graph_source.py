@@ -10,7 +10,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.sources.graph import GraphSource, knowledge_graph
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 

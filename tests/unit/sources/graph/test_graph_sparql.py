@@ -12,8 +12,7 @@ from support.stopping import needs_stopping, stop_while_it_waits
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError
 from atomr_local.indexing import store
-from atomr_local.sources.graph.sparql.guard import MOST_NESTED, checked_query
-from atomr_local.sources.graph.sparql.query import run_query, running_query
+from atomr_local.sources.graph.sparql.process import MOST_NESTED, checked_query, run_query, running_query
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +255,7 @@ def test_nesting_is_bounded_before_the_query_is_parsed(nested: str) -> None:
 
 
 def test_a_stack_that_overflows_is_no_lack_of_memory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomr_local.sources.graph.sparql.guard.MOST_NESTED", 10**9)
+    monkeypatch.setattr("atomr_local.sources.graph.sparql.process.MOST_NESTED", 10**9)
     query = "SELECT * " + "{" * 50_000 + "?s ?p ?o" + "}" * 50_000
     with pytest.raises(QueryError, match="nested too deeply") as raised:
         run_query(directory, query)

@@ -24,12 +24,12 @@ from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.query_session import GraphQuerySession
-from atomr_local.sources.graph.sparql import runner
+from atomr_local.sources.graph.source import GraphQuerySession
+from atomr_local.sources.graph.sparql import process as runner
 from atomr_local.sources.graph.sparql.process import QueryProcess
 from atomr_local.sources.protocol import QueryRows, QuerySessions
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
 from atomr_local.tree.nodes import Tree
 
@@ -105,7 +105,7 @@ from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
 from support.graph_world import open_world
 from atomr_local.cancellation import Cancellation
-from atomr_local.sources.graph.sparql import process, runner
+from atomr_local.sources.graph.sparql import process, process as runner
 held = bytearray(b"x") * (300 << 20)
 del held
 process._WORN = 250 << 20
@@ -155,7 +155,7 @@ def test_time_between_queries_and_time_of_earlier_ones_is_not_counted(
 def test_a_crash_ends_the_process_and_the_next_query_works(
     session: GraphQuerySession, started: list[QueryProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atomr_local.sources.graph.sparql.guard.MOST_NESTED", 10**9)
+    monkeypatch.setattr("atomr_local.sources.graph.sparql.process.MOST_NESTED", 10**9)
     with pytest.raises(QueryError, match="nested too deeply"):
         session.query("SELECT * " + "{" * 50_000 + "?s ?p ?o" + "}" * 50_000, Cancellation())
     assert capitals(session)
@@ -225,7 +225,7 @@ class _Asks:
         self.then = then
         self.query = query
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         assert tools.graph is not None
         tools.steps.begin(question)
         with tools.steps.root(question) as root:

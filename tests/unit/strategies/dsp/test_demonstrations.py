@@ -13,18 +13,25 @@ from support.places import ROOT
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.strategies.dsp import demonstrations
-from atomr_local.strategies.dsp.demonstrations import Demonstration, Turn, Worked, demonstrated, worked_questions
-from atomr_local.strategies.dsp.strategy import DSPOptions, annotated
+from atomr_local.strategies.dsp import strategy as demonstrations
+from atomr_local.strategies.dsp.strategy import (
+    Demonstration,
+    DSPOptions,
+    Turn,
+    Worked,
+    annotated,
+    demonstrated,
+    worked_questions,
+)
 from atomr_local.strategies.options import described
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.registry import find_strategy
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 WORKED = worked_questions()
 
 
-def tools_for(backbone: FakeBackbone | None = None, index: str = "starter", **more: Any) -> Toolbox:
+def question_context(backbone: FakeBackbone | None = None, index: str = "starter", **more: Any) -> QuestionContext:
     tools = toolbox(QUESTION, backbone or FakeBackbone(), FakeSource("text"), FakeSource("web"), **more)
     tools.recorder.trace.settings["text_index"] = index
     tools.steps.begin(QUESTION)
@@ -48,7 +55,7 @@ class Annotating:
         self.right = right
         self.asked: list[str] = []
 
-    def __call__(self, worked: Worked, tools: Toolbox) -> Demonstration | None:
+    def __call__(self, worked: Worked, tools: QuestionContext) -> Demonstration | None:
         assert tools.retriever.names == ("text",)  # nothing of it goes to the web
         self.asked.append(worked.question)
         return example(worked) if WORKED.index(worked) in self.right else None
@@ -70,40 +77,40 @@ def test_the_worked_questions_are_seven_and_the_starter_tells_their_answers() ->
 
 def test_they_are_made_until_enough_are_right_and_made_once() -> None:
     annotate = Annotating(0, 2, 3)
-    shown = demonstrated(tools_for(), 3, annotate)
+    shown = demonstrated(question_context(), 3, annotate)
     assert [one.question for one in shown] == [WORKED[number].question for number in (0, 2, 3)]
     assert annotate.asked == [worked.question for worked in WORKED[:4]]
     again = Annotating()
-    tools = tools_for()
+    tools = question_context()
     assert demonstrated(tools, 3, again) == shown and again.asked == []
     step = tools.recorder.trace.node(1)
     assert step.label == "demonstrations" and "3 of 4 worked questions" in step.observation
 
 
 def test_fewer_are_shown_and_more_are_made_as_asked() -> None:
-    demonstrated(tools_for(), 1, Annotating(0))
+    demonstrated(question_context(), 1, Annotating(0))
     annotate = Annotating(1)
-    assert len(demonstrated(tools_for(), 2, annotate)) == 2
+    assert len(demonstrated(question_context(), 2, annotate)) == 2
     assert annotate.asked == [WORKED[1].question]
-    assert len(demonstrated(tools_for(), 1, Annotating())) == 1
-    assert demonstrated(tools_for(), 0, Annotating()) == ()
+    assert len(demonstrated(question_context(), 1, Annotating())) == 1
+    assert demonstrated(question_context(), 0, Annotating()) == ()
 
 
 def test_none_where_all_fail_and_it_is_not_tried_again() -> None:
-    tools = tools_for()
+    tools = question_context()
     assert demonstrated(tools, 3, Annotating()) == ()
     assert "0 of 7 worked questions" in tools.recorder.trace.node(1).observation
     again = Annotating(0)
-    assert demonstrated(tools_for(), 3, again) == () and again.asked == []
+    assert demonstrated(question_context(), 3, again) == () and again.asked == []
 
 
 def test_none_are_made_without_the_starters_text_but_those_that_are_kept_are_shown() -> None:
     annotate = Annotating(0, 1, 2)
-    tools = tools_for(index="mine")
+    tools = question_context(index="mine")
     assert demonstrated(tools, 3, annotate) == () and annotate.asked == []
     assert any("starter" in note for note in tools.recorder.trace.node(1).dropped)
-    demonstrated(tools_for(), 3, annotate)
-    assert len(demonstrated(tools_for(index="mine"), 3, Annotating())) == 3
+    demonstrated(question_context(), 3, annotate)
+    assert len(demonstrated(question_context(index="mine"), 3, Annotating())) == 3
 
 
 @pytest.mark.parametrize(
@@ -120,9 +127,9 @@ def test_none_are_made_without_the_starters_text_but_those_that_are_kept_are_sho
     ],
 )
 def test_a_damaged_file_is_made_again(content: bytes) -> None:
-    shown = demonstrated(tools_for(), 3, Annotating(0, 1, 2))
+    shown = demonstrated(question_context(), 3, Annotating(0, 1, 2))
     kept_file().write_bytes(content)
-    assert demonstrated(tools_for(), 3, Annotating(0, 1, 2)) == shown
+    assert demonstrated(question_context(), 3, Annotating(0, 1, 2)) == shown
     assert json.loads(kept_file().read_bytes())["questions"]
 
 
@@ -136,11 +143,11 @@ def test_a_damaged_file_is_made_again(content: bytes) -> None:
     ],
 )
 def test_a_file_whose_examples_are_no_turns_is_made_again(old: str, new: str) -> None:
-    demonstrated(tools_for(), 3, Annotating(0, 1, 2))
+    demonstrated(question_context(), 3, Annotating(0, 1, 2))
     file = kept_file()
     file.write_text(file.read_text().replace(old, new))
     annotate = Annotating(0, 1, 2)
-    demonstrated(tools_for(), 3, annotate)
+    demonstrated(question_context(), 3, annotate)
     assert len(annotate.asked) == 3
 
 
@@ -156,54 +163,54 @@ def test_a_text_of_the_file_cannot_begin_a_turn_of_its_own() -> None:
 
 
 def test_a_failing_model_stops_the_making_and_the_question_goes_on() -> None:
-    def fails(worked: Worked, tools: Toolbox) -> Demonstration | None:
+    def fails(worked: Worked, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             raise ModelError("broke")
         return example(worked)
 
-    tools = tools_for()
+    tools = question_context()
     assert len(demonstrated(tools, 3, fails)) == 1
     assert any("broke" in note for note in tools.recorder.trace.node(1).dropped)
     annotate = Annotating(1, 2)
-    assert len(demonstrated(tools_for(), 3, annotate)) == 3  # goes on where it stopped
+    assert len(demonstrated(question_context(), 3, annotate)) == 3  # goes on where it stopped
     assert annotate.asked == [WORKED[1].question, WORKED[2].question]
 
 
 def test_time_up_leaves_the_rest_to_the_next_question() -> None:
-    def waits(worked: Worked, tools: Toolbox) -> Demonstration | None:
+    def waits(worked: Worked, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             tools.cancellation.wait(5)
         tools.cancellation.check()
         return example(worked)
 
-    tools = tools_for()
+    tools = question_context()
     assert len(demonstrated(tools, 3, waits, 0.05)) == 1
     assert any("after 0.05 s" in note and "next question" in note for note in tools.recorder.trace.node(1).dropped)
-    assert len(demonstrated(tools_for(), 3, Annotating(1, 2))) == 3
+    assert len(demonstrated(question_context(), 3, Annotating(1, 2))) == 3
 
 
 def test_how_long_a_question_waits_is_an_option_and_none_are_made_in_no_time() -> None:
     [option] = [one for one in described(DSPOptions) if one["name"] == "demonstration_seconds"]
     assert option["default"] == 30.0
     annotate = Annotating(0, 1, 2)
-    tools = tools_for()
+    tools = question_context()
     assert demonstrated(tools, 3, annotate, 0.0) == () and annotate.asked == []
     assert any("demonstration_seconds is 0" in note for note in tools.recorder.trace.node(1).dropped)
-    demonstrated(tools_for(), 3, annotate)
-    assert len(demonstrated(tools_for(), 3, Annotating(), 0.0)) == 3  # those that are kept are shown
+    demonstrated(question_context(), 3, annotate)
+    assert len(demonstrated(question_context(), 3, Annotating(), 0.0)) == 3  # those that are kept are shown
 
 
 def test_cancelling_keeps_what_is_whole_and_nothing_half() -> None:
     cancellation = Cancellation()
 
-    def cancelled(worked: Worked, tools: Toolbox) -> Demonstration | None:
+    def cancelled(worked: Worked, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             cancellation.cancel()
         tools.cancellation.check()
         return example(worked)
 
     with pytest.raises(Cancelled):
-        demonstrated(tools_for(cancellation=cancellation), 3, cancelled)
+        demonstrated(question_context(cancellation=cancellation), 3, cancelled)
     assert len(json.loads(kept_file().read_bytes())["became"]) == 1
 
 
@@ -212,7 +219,7 @@ def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(demonstrations, "put", full)
-    tools = tools_for()
+    tools = question_context()
     shown = demonstrated(tools, 3, Annotating(0, 1, 2))
     assert len(shown) == 1  # no more are made, as the next question would make them again
     assert any("No space" in note for note in tools.recorder.trace.node(1).dropped)

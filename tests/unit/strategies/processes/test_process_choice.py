@@ -9,17 +9,17 @@ import pytest
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.ranking import Ranking
-from atomr_local.strategies.processes import choice
-from atomr_local.strategies.processes.choice import (
+from atomr_local.strategies.processes import process as choice
+from atomr_local.strategies.processes.process import (
     MOST_COMPARED,
     RIDGE,
     Choice,
     chosen,
     chosen_places,
     likeness,
+    shipped,
     usable,
 )
-from atomr_local.strategies.processes.store import shipped
 
 TEXT = ("search", "read", "finish")
 GRAPH = ("id", "query", "run", "finish")

@@ -14,10 +14,21 @@ from support.small_graph import FakeGraphTools
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.strategies.processes.doing import Done, done_again, needs_model
-from atomr_local.strategies.processes.from_trace import process_of
-from atomr_local.strategies.processes.process import TOOLS, Process, checked, read_text_form
-from atomr_local.strategies.processes.store import at_hand, drop, keep, read_processes, shipped
+from atomr_local.strategies.processes.process import (
+    TOOLS,
+    Done,
+    Process,
+    at_hand,
+    checked,
+    done_again,
+    drop,
+    keep,
+    needs_model,
+    process_of,
+    read_processes,
+    read_text_form,
+    shipped,
+)
 
 QUESTION = "Who directed Emma Road?"
 PAGES: dict[str, Sequence[str]] = {"Emma Road": ("Emma Road is a film by Ann Lee.",), "Ann Lee": ("Ann Lee sings.",)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.strategies.shared.listed import Listed
+from atomr_local.strategies.shared.closing import Listed
 
 
 def test_a_list_is_taken_apart_where_it_was_put_together() -> None:

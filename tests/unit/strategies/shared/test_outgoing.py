@@ -6,7 +6,7 @@ import pytest
 
 from atomr_local.language.names import words
 from atomr_local.language.words import english
-from atomr_local.strategies.shared.outgoing import fit_for_web
+from atomr_local.strategies.shared.tools import fit_for_web
 
 QUESTION = "Who is the mother of the author of Frankenstein?"
 

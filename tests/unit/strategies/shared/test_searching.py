@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 
 from atomr_local.sources.protocol import Request
-from atomr_local.strategies.shared.searching import SearchedOnce, searched
+from atomr_local.strategies.shared.tools import SearchedOnce, searched
 
 QUESTION = "Who directed Emma Road?"
 WRITTEN = "Emma Road hunter2"

@@ -7,8 +7,8 @@ from support.fake_parts import FakeBackbone, FakeSource, passage, toolbox
 
 from atomr_local.reasoning.asking.forms import Form, Line, OneOf, WordsOf
 from atomr_local.reasoning.trace.schema import NodeTrace
+from atomr_local.strategies.shared.closing import Final
 from atomr_local.strategies.shared.loop import INPUT, THOUGHT, Loop, Observed, Tool, named_in
-from atomr_local.strategies.shared.step_answers import Final
 
 QUESTION = "Where was Ann Lee born?"
 FORM = Form("atomr_local.strategies", "react", (Line(THOUGHT),))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.llama.chat.encoder import ChatEncoder
+from atomr_local.backbone.llama.chat import ChatEncoder
 from atomr_local.backbone.llama.engine import Engine
 from atomr_local.backbone.protocol import Message, Prompt
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 
 LLAMA3 = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama.chat import template as chat_template
-from atomr_local.backbone.llama.chat.template import CHATML, ChatTemplate, TemplateError, TemplateLimitError
-from atomr_local.catalog.starter import starter_model_path
+from atomr_local.backbone.llama import chat as chat_template
+from atomr_local.backbone.llama.chat import CHATML, ChatTemplate, TemplateError, TemplateLimitError
+from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError
 from atomr_local.gguf import read_header
 

@@ -14,10 +14,18 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama.probe import runner as probe
-from atomr_local.backbone.llama.probe import verdict as probe_verdict
-from atomr_local.backbone.llama.probe.runner import run_probe, working_way
-from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, ProbeVerdict, Way, keep_verdict, read_verdict
+from atomr_local.backbone.llama import probe
+from atomr_local.backbone.llama import probe as probe_verdict
+from atomr_local.backbone.llama.probe import (
+    Attempt,
+    LoadAttempt,
+    ProbeTask,
+    ProbeVerdict,
+    keep_verdict,
+    read_verdict,
+    run_probe,
+    working_way,
+)
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 
@@ -56,7 +64,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_child_that_dies_of_a_signal(name: str, task: ProbeTask, child: Callable[[str], None]) -> None:
     child(f"tell(stage='text')\nprint('GGML_ASSERT(x) failed', flush=True)\nos.kill(os.getpid(), signal.{name})")
-    attempt = run_probe(task, Way())
+    attempt = run_probe(task, LoadAttempt())
     assert (attempt.ended, attempt.stage, attempt.works) == (name, "text", False)
     assert attempt.said == "GGML_ASSERT(x) failed"
 
@@ -76,7 +84,7 @@ def test_a_child_that_dies_of_a_signal(name: str, task: ProbeTask, child: Callab
 )
 def test_other_ends_of_a_child(code: str, ended: str, task: ProbeTask, child: Callable[[str], None]) -> None:
     child(code)
-    attempt = run_probe(task, Way())
+    attempt = run_probe(task, LoadAttempt())
     assert attempt.ended == ended
     assert len(attempt.said) <= 500
     assert "\x1b" not in attempt.said
@@ -85,7 +93,7 @@ def test_other_ends_of_a_child(code: str, ended: str, task: ProbeTask, child: Ca
 @pytest.mark.slow
 def test_a_child_that_hangs_is_killed(task: ProbeTask, child: Callable[[str], None]) -> None:
     child("tell(stage='library', pid=os.getpid())\ntime.sleep(600)")
-    attempt = run_probe(task, Way(), seconds=1.0)
+    attempt = run_probe(task, LoadAttempt(), seconds=1.0)
     assert (attempt.ended, attempt.stage) == ("hang", "library")
     with pytest.raises(ProcessLookupError):
         os.kill(attempt.facts["pid"], 0)
@@ -97,11 +105,11 @@ def test_what_a_child_waits_for_a_core_is_not_its_own_time(
 ) -> None:
     code = "tell(stage='library')\ntime.sleep(3)\ntell(done=True)"
     child(code)
-    assert run_probe(task, Way(), seconds=1.0).ended == "hang"
+    assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "hang"
     monkeypatch.setattr(probe, "_waited_for_core", lambda pid: 60.0)
-    assert run_probe(task, Way(), seconds=1.0).ended == "ok"
+    assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "ok"
     child("tell(stage='library')\ntime.sleep(600)")
-    assert run_probe(task, Way(), seconds=1.0).ended == "hang", "however busy the machine is, there is an end"
+    assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "hang", "however busy the machine is, there is an end"
 
 
 def test_how_long_a_process_waited_for_a_core_is_known() -> None:
@@ -120,7 +128,7 @@ def test_cancelling_ends_the_child(task: ProbeTask, child: Callable[[str], None]
             self.cancel()
 
     with pytest.raises(Cancelled):
-        run_probe(task, Way(), cancellation=Watching())
+        run_probe(task, LoadAttempt(), cancellation=Watching())
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -133,11 +141,11 @@ def test_the_child_has_no_terminal_and_no_input_and_is_told_the_way(
         "tell(task=task, input=sys.stdin.read(), session=os.getsid(0) == os.getpid(), sharing=os.fstat(1) == os.fstat(2))\n"
         "tell(done=True)"
     )
-    facts = run_probe(task, Way(extra_buffers=False, prepared=False, cpu_variant="x64")).facts
+    facts = run_probe(task, LoadAttempt(extra_buffers=False, prepared=False, cpu_variant="x64")).facts
     assert (facts["input"], facts["session"], facts["sharing"]) == ("", True, True)
     told = facts["task"]
     assert (told["extra_buffers"], told["storage"], told["cpu_variant"]) == (False, None, "x64")
-    assert run_probe(task, Way()).facts["task"]["storage"] == "Q8_0"
+    assert run_probe(task, LoadAttempt()).facts["task"]["storage"] == "Q8_0"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -146,7 +154,7 @@ def test_the_child_ends_with_its_parent() -> None:
     code = (
         "import os, subprocess, sys, json, time\n"
         "task = json.dumps({'parent': os.getpid()})\n"
-        "code = 'import sys, time; from atomr_local.backbone.llama.probe import process as p; "
+        "code = 'import sys, time; from atomr_local.backbone.llama import probe_process as p; "
         "p._run = lambda task: (p._report(stage=1), time.sleep(600)); p.main()'\n"
         "child = subprocess.Popen([sys.executable, '-c', code, task], stdout=subprocess.PIPE)\n"
         "child.stdout.readline(); child.stdout.readline()\n"
@@ -168,13 +176,15 @@ def test_the_child_ends_with_its_parent() -> None:
 class Children:
     """Stands in for `run_probe`: dies in the ways for which `dies` says so."""
 
-    def __init__(self, dies: Callable[[Way], str], *, stage: str = "text", variants: list[str] | None = None) -> None:
+    def __init__(
+        self, dies: Callable[[LoadAttempt], str], *, stage: str = "text", variants: list[str] | None = None
+    ) -> None:
         self.dies = dies
         self.stage = stage
         self.facts: dict[str, Any] = {"variants": variants, "variant": variants[0]} if variants else {}
-        self.ways: list[Way] = []
+        self.ways: list[LoadAttempt] = []
 
-    def __call__(self, _task: ProbeTask, way: Way) -> Attempt:
+    def __call__(self, _task: ProbeTask, way: LoadAttempt) -> Attempt:
         self.ways.append(way)
         return Attempt(way, self.dies(way) or "ok", self.stage, "said", dict(self.facts))
 
@@ -182,7 +192,7 @@ class Children:
 def test_what_works_at_once_is_remembered_and_nothing_is_said(task: ProbeTask) -> None:
     children, said, probed = Children(lambda _: ""), list[str](), list[int]()
     for _ in range(2):
-        assert working_way(task, run=children, notify=said.append, on_probe=lambda: probed.append(1)) == Way()
+        assert working_way(task, run=children, notify=said.append, on_probe=lambda: probed.append(1)) == LoadAttempt()
     assert len(children.ways) == len(probed) == 1
     assert said == []
 
@@ -190,8 +200,8 @@ def test_what_works_at_once_is_remembered_and_nothing_is_said(task: ProbeTask) -
 def test_without_extra_buffers_when_the_child_dies_with_them(task: ProbeTask) -> None:
     children, said = Children(lambda way: "SIGSEGV" if way.extra_buffers else ""), list[str]()
     for _ in range(2):
-        assert working_way(task, run=children, notify=said.append) == Way(extra_buffers=False)
-    assert children.ways == [Way(), Way(extra_buffers=False)]
+        assert working_way(task, run=children, notify=said.append) == LoadAttempt(extra_buffers=False)
+    assert children.ways == [LoadAttempt(), LoadAttempt(extra_buffers=False)]
     assert len(said) == 1  # once, not at every start
     assert "SIGSEGV" in said[0]
     assert "without extra buffer types" in said[0]
@@ -199,17 +209,17 @@ def test_without_extra_buffers_when_the_child_dies_with_them(task: ProbeTask) ->
 
 def test_without_prepared_weights_next(task: ProbeTask) -> None:
     children = Children(lambda way: "SIGILL" if way.prepared else "")
-    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False)
+    assert working_way(task, run=children) == LoadAttempt(extra_buffers=False, prepared=False)
 
 
 def test_then_simpler_cpu_backends(task: ProbeTask) -> None:
     children = Children(lambda way: "SIGILL" if way.cpu_variant in ("auto", "haswell") else "", variants=VARIANTS)
-    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False, cpu_variant="x64")
+    assert working_way(task, run=children) == LoadAttempt(extra_buffers=False, prepared=False, cpu_variant="x64")
     assert [way.cpu_variant for way in children.ways] == ["auto", "auto", "auto", "haswell", "x64"]
-    assert children.ways[3] == Way(cpu_variant="haswell")  # fast again: it is the backend that failed
+    assert children.ways[3] == LoadAttempt(cpu_variant="haswell")  # fast again: it is the backend that failed
 
 
-def with_gpu(dies: Callable[[Way], str], stage: str = "text") -> Children:
+def with_gpu(dies: Callable[[LoadAttempt], str], stage: str = "text") -> Children:
     children = Children(dies, stage=stage)
     children.facts["gpu"] = True
     return children
@@ -220,15 +230,15 @@ def test_a_crash_on_the_gpu_is_tried_on_the_processor_next_and_said(layers: int,
     task = replace(task, gpu_layers=layers)
     children, said = with_gpu(lambda way: "SIGABRT" if way.gpu_layers else ""), list[str]()
     for _ in range(2):
-        assert working_way(task, run=children, notify=said.append) == Way(gpu_layers=0)
-    assert children.ways == [Way(gpu_layers=layers), Way(gpu_layers=0)]
+        assert working_way(task, run=children, notify=said.append) == LoadAttempt(gpu_layers=0)
+    assert children.ways == [LoadAttempt(gpu_layers=layers), LoadAttempt(gpu_layers=0)]
     assert len(said) == 1
     assert "on the processor alone" in said[0]
 
 
 def test_on_the_processor_it_goes_on_with_simpler_ways(task: ProbeTask) -> None:
     children = with_gpu(lambda way: "SIGSEGV" if way.gpu_layers or way.extra_buffers else "", stage="model")
-    assert working_way(task, run=children) == Way(extra_buffers=False, gpu_layers=0)
+    assert working_way(task, run=children) == LoadAttempt(extra_buffers=False, gpu_layers=0)
     assert [way.gpu_layers for way in children.ways] == [-1, 0, 0]
 
 
@@ -241,12 +251,12 @@ def test_without_a_gpu_nothing_is_tried_twice(task: ProbeTask) -> None:
 
 def test_the_child_is_told_the_layers(task: ProbeTask, child: Callable[[str], None]) -> None:
     child("tell(task=task)\ntell(done=True)")
-    assert run_probe(task, Way(gpu_layers=7)).facts["task"]["gpu_layers"] == 7
+    assert run_probe(task, LoadAttempt(gpu_layers=7)).facts["task"]["gpu_layers"] == 7
 
 
 def test_weights_that_cannot_be_prepared_are_not_tried_twice(task: ProbeTask) -> None:
     children = Children(lambda way: "SIGSEGV" if way.prepared else "", stage="weights")
-    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False)
+    assert working_way(task, run=children) == LoadAttempt(extra_buffers=False, prepared=False)
     assert len(children.ways) == 2
 
 
@@ -288,14 +298,14 @@ def test_a_killed_child_is_lack_of_memory_and_not_remembered(task: ProbeTask) ->
     with pytest.raises(ModelError, match="killed") as error:
         working_way(task, run=Children(lambda _: "killed"))
     assert "memory" in error.value.hint
-    assert working_way(task, run=Children(lambda _: "")) == Way()
+    assert working_way(task, run=Children(lambda _: "")) == LoadAttempt()
 
 
 @pytest.mark.parametrize("ended", ["error", "unknown"])
 def test_what_loading_will_tell_is_left_to_it(ended: str, task: ProbeTask) -> None:
     children = Children(lambda _: ended)
     for count in (1, 2):
-        assert working_way(task, run=children) == Way()
+        assert working_way(task, run=children) == LoadAttempt()
         assert len(children.ways) == count
 
 
@@ -324,17 +334,17 @@ def test_what_the_verdict_rests_on(change: str, task: ProbeTask, monkeypatch: py
 
 
 def test_without_a_library_or_a_model_loading_tells(task: ProbeTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(_task: ProbeTask, _way: Way) -> Attempt:
+    def never(_task: ProbeTask, _way: LoadAttempt) -> Attempt:
         raise AssertionError
 
     task.model.unlink()
-    assert working_way(task, run=never) == Way()
+    assert working_way(task, run=never) == LoadAttempt()
     task.model.touch()
     monkeypatch.setattr(probe_verdict, "_library_files", list)
-    assert working_way(task, run=never) == Way()
+    assert working_way(task, run=never) == LoadAttempt()
 
 
-VERDICT = ProbeVerdict(Way(extra_buffers=False), (Attempt(Way(), "SIGSEGV", "text", "said"),))
+VERDICT = ProbeVerdict(LoadAttempt(extra_buffers=False), (Attempt(LoadAttempt(), "SIGSEGV", "text", "said"),))
 
 
 def test_a_verdict_comes_back(tmp_path: Path) -> None:
@@ -367,12 +377,12 @@ def test_a_damaged_verdict_is_found_out_anew(task: ProbeTask) -> None:
     children = Children(lambda _: "")
     working_way(task, run=children)
     assert len(children.ways) == 1
-    assert read_verdict(file) == ProbeVerdict(Way())
+    assert read_verdict(file) == ProbeVerdict(LoadAttempt())
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(task: ProbeTask) -> None:
     task.cache.write_text("a file where a directory should be")
-    assert working_way(task, run=Children(lambda _: "")) == Way()
+    assert working_way(task, run=Children(lambda _: "")) == LoadAttempt()
 
 
 def test_old_verdicts_go(tmp_path: Path) -> None:

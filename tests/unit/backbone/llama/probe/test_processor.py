@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.llama.probe.processor import read_processor
+from atomr_local.backbone.llama.probe import read_processor
 
 SAPPHIRE_RAPIDS = """processor\t: 0
 model name\t: Intel(R) Xeon(R) Platinum 8481C

@@ -14,8 +14,8 @@ import pytest
 from atomr_local.indexing.readers.documents import mail as mail_reader
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import are_documents, document_kind
-from atomr_local.indexing.readers.documents.parsing import parse
-from atomr_local.indexing.readers.tables.cells import column_name
+from atomr_local.indexing.readers.documents.process import parse
+from atomr_local.indexing.readers.tables import column_name
 
 
 def read(data: bytes | str, name: str = "file") -> Document:

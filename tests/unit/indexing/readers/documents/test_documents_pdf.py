@@ -9,7 +9,7 @@ from made_documents.pdf_file import page as drawn
 from made_documents.pdf_file import pdf
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.parsing import parse
+from atomr_local.indexing.readers.documents.process import parse
 
 pytest.importorskip("pypdfium2", reason="reading PDF needs pypdfium2")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.indexing.readers.documents.document import Document
-from atomr_local.indexing.readers.documents.parsing import parse
+from atomr_local.indexing.readers.documents.process import parse
 
 _SOURCE = """---
 title: The river

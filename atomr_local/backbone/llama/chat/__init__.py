@@ -1,1 +1,0 @@
-"""Chat templates: messages to tokens."""

@@ -1,1 +1,0 @@
-"""`atomr doctor`."""

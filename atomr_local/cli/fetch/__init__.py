@@ -1,1 +1,0 @@
-"""`atomr fetch` and `atomr models pull`."""

@@ -1,1 +1,0 @@
-"""Damaged histories: repaired, or their questions salvaged."""

@@ -1,1 +1,0 @@
-"""The assistant for programs that speak the Model Context Protocol."""

@@ -1,1 +1,0 @@
-"""The Filter operator: whether an entity satisfies a condition."""

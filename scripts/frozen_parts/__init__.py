@@ -1,0 +1,1 @@
+"""What the program does today, recorded, so that a change of its structure can be checked against it."""

@@ -1,0 +1,88 @@
+"""Options declared once, as the fields of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from atomr_local.cli.options import argument, flag, option, options_of, parameters
+
+
+@parameters
+class Shared:
+    web: bool | None = option("Search the web.")
+
+
+@parameters
+class Wish:
+    inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
+    format_: Literal["auto", "csv"] = option("Format.", default="auto")
+    rows: int | None = option("Rows.", type=click.IntRange(min=1), metavar="N")
+    shared: Shared
+    exclude: tuple[str, ...] = option("Leave out.", "-x", "--exclude", metavar="PATTERN")
+    names: list[str] = option("Names.", default="a,b", callback=lambda _ctx, _param, value: value.split(","))
+    as_json: bool = flag("Print JSON.", "--json")
+
+
+@pytest.fixture
+def run() -> Callable[..., tuple[Wish, bool]]:
+    got: list[tuple[Wish, bool]] = []
+
+    @click.command()
+    @options_of(Wish)
+    @click.option("--last", is_flag=True)
+    def command(wish: Wish, last: bool) -> None:
+        got.append((wish, last))
+
+    def call(*words: str) -> tuple[Wish, bool]:
+        result = CliRunner().invoke(command, words)
+        if result.exit_code:
+            raise AssertionError(result.output)
+        if not got:
+            pytest.fail(result.output)
+        return got[-1]
+
+    return call
+
+
+def test_what_is_not_given_is_the_default(run: Callable[..., tuple[Wish, bool]]) -> None:
+    wish, last = run("one")
+    assert not last
+    assert wish == Wish(
+        inputs=(Path("one"),), format_="auto", rows=None, shared=Shared(web=None), exclude=(), names=["a", "b"],
+        as_json=False,
+    )  # fmt: skip
+
+
+def test_what_is_given_has_the_type_of_the_field(run: Callable[..., tuple[Wish, bool]]) -> None:
+    words = "one two --format csv --rows 3 --no-web -x p --exclude q --names c --json --last"
+    wish, last = run(*words.split())
+    assert last
+    assert wish == Wish(
+        inputs=(Path("one"), Path("two")), format_="csv", rows=3, shared=Shared(web=False), exclude=("p", "q"),
+        names=["c"], as_json=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["", "one --format tsv", "one --rows 0"])
+def test_what_does_not_fit_is_refused(run: Callable[..., tuple[Wish, bool]], words: str) -> None:
+    with pytest.raises(AssertionError, match="Usage: "):
+        run(*words.split())
+
+
+def test_the_parameters_stand_in_the_order_of_the_fields_with_defaults_shown() -> None:
+    @click.command()
+    @options_of(Wish)
+    def command(wish: Wish) -> None:
+        """Do it."""
+
+    assert [item.name for item in command.params] == ["inputs", "format_", "rows", "web", "exclude", "names", "as_json"]
+    told = CliRunner().invoke(command, ["--help"]).output
+    assert "Usage: command [OPTIONS] INPUT..." in told
+    assert "--format [auto|csv]    Format.  [default: auto]" in told
+    assert "--web / --no-web       Search the web.\n" in told
