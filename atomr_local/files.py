@@ -6,16 +6,17 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import re
 import stat
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from atomr_local.errors import InputError
 
@@ -184,6 +185,33 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(file: Path, path: Path, who: str) -> Iterator[None]:
+    """Lock what is at `path` for this process by the lock `file`; the system unlocks it when the process ends, however
+    it ends.
+
+    Raises:
+        InputError: another process holds the lock.
+    """
+    with file.open("ab") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"{who} is writing into {path}", hint="Wait for it to end.") from error
+        yield
+
+
+def json_line(fields: Mapping[str, Any]) -> str:
+    """The fields as a line of JSON that can be encoded."""
+    # A lone surrogate in model output cannot be written as UTF-8; ASCII JSON holds it.
+    text = json.dumps(fields, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(fields)
+    return text
 
 
 def process_alive(pid: int) -> bool:

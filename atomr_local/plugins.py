@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAME = r"[a-z][a-z0-9_-]{0,39}"  # of a part: commands, settings, traces and identifiers of widgets hold it
 SOURCE_GROUP = "atomr_local.sources"  # named here for the settings, which hold names of sources
+COMMAND_GROUP = "atomr_local.commands"
 _log = logging.getLogger(__name__)
 Part = TypeVar("Part")
 
@@ -33,18 +34,19 @@ def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     return found
 
 
-def load(part: EntryPoint, kind: str, of: type = object) -> Any:
+def load(part: EntryPoint, kind: str, of: type = object, *, called: bool = True) -> Any:
     """What the class or function gives that the entry point names, called without arguments.
 
     Args:
         kind: what it is, for messages, such as "strategy".
         of: the type that it must have.
+        called: whether it is called; else the entry point names the part itself.
 
     Raises:
         SettingsError: its package cannot be loaded, or it is something else.
     """
     try:
-        made = part.load()()
+        made = part.load()() if called else part.load()
         if not isinstance(made, of):
             raise TypeError(f"{type(made).__name__}, not {of.__name__}")
         return made

@@ -73,7 +73,7 @@ locked() { PATH=$PWD/.venv/bin:$PATH pip install --no-deps --require-hashes --no
 locked --progress-bar off -r "$lock"
 # torch has no hash here: its CPU build and its CUDA build differ, and package indexes serve one or the other.
 pip install --quiet -c constraints.txt torch
-pip install --quiet --no-deps --no-build-isolation --force-reinstall .
+pip install --quiet --no-deps --no-build-isolation --force-reinstall . $([ ! -d scripts/lab ] || echo ./scripts/lab)
 if ! built_as_asked; then
   echo "install: pip kept a llama-cpp-python that was built for another machine or in another way; building it again"
   pip cache remove 'llama_cpp_python*' > /dev/null || true

@@ -25,13 +25,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.metrics import same_value
 from training.files import Line, read_lines
 from training.splits import training_part
 
 from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError
-from atomr_local.evaluation.metrics import same_value
 from atomr_local.language.names import base_key, name_key, words
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace

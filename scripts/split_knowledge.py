@@ -36,10 +36,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from atomr_lab.evaluation.datasets import DatasetRecord, question_of, read_records
+from atomr_lab.evaluation.diagnosis import Hop, gold_hops
+from atomr_lab.evaluation.runs import write_file
+
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.datasets import DatasetRecord, question_of, read_records
-from atomr_local.evaluation.diagnosis import Hop, gold_hops
-from atomr_local.evaluation.runs import write_file
 from atomr_local.language.names import base_key
 
 Side = Literal["page", "triples"]

@@ -37,8 +37,6 @@ _COMMANDS = {
     "models": ("commands.models", "models", "List, download, choose and check models and adapters."),
     "fetch": ("fetch", "fetch", "Download a Wikipedia, or facts from Wikidata."),
     "history": ("commands.history", "history", "Show, search, export and delete past questions."),
-    "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
-    "questions": ("commands.questions", "questions", "Make questions that need both text and graph."),
     "strategies": ("commands.strategies", "strategies", "List the reasoning methods and their options."),
     "sources": ("commands.ask", "sources", "List the knowledge sources."),
     "doctor": ("doctor", "doctor", "Check the installation and say what to fix."),
@@ -55,12 +53,19 @@ _LIGHT = frozenset({"completion", "config", "examples", "history", "strategies",
 
 
 class _LazyGroup(click.Group):
+    """The program's commands, then those that other packages offer (`docs/reference/plugins.md`)."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        from atomr_local.plugins import COMMAND_GROUP, offered
+
+        return [*_COMMANDS, *sorted(offered(COMMAND_GROUP, _COMMANDS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            from atomr_local.plugins import COMMAND_GROUP, load, offered
+
+            part = offered(COMMAND_GROUP, _COMMANDS).get(cmd_name)
+            return None if part is None else load(part, "command", click.Command, called=False)
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"atomr_local.cli.{module}"), attribute)
         return command
@@ -76,16 +81,27 @@ class _LazyGroup(click.Group):
         given = args[0]
         if given in _COMMANDS or given.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+        known = self.list_commands(ctx)
+        if given in known:
+            return super().resolve_command(ctx, args)
         shown = sanitize_line(given)
         if " " in given.strip() or given.rstrip().endswith("?"):
             raise click.UsageError(f'there is no command {shown!r}. Ask a question with `atomr ask "…"`.', ctx)
-        near = difflib.get_close_matches(given, _COMMANDS, n=1)
+        near = difflib.get_close_matches(given, known, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise click.UsageError(f"there is no command {shown!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = [(name, entry[2]) for name, entry in _COMMANDS.items()]
+        for name in self.list_commands(ctx)[len(lines) :]:
+            try:
+                command = self.get_command(ctx, name)
+            except AtomrError as error:
+                lines.append((name, f"cannot be used: {sanitize_line(str(error))}"))
+            else:
+                lines.append((name, sanitize_line(command.get_short_help_str(80)) if command else ""))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[2]) for name, entry in _COMMANDS.items()])
+            formatter.write_dl(lines)
 
 
 @click.command(cls=_LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

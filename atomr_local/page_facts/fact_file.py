@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.evaluation.runs import json_line, locked
-from atomr_local.files import not_written, put, read_text
+from atomr_local.files import json_line, locked, not_written, put, read_text
 from atomr_local.page_facts.extraction import ModelReading, PassageFact, facts_of_page
 from atomr_local.page_facts.passages import PagePassage
 

@@ -28,15 +28,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from programs import publish, run_program
-from pydantic import BaseModel
-from question_sets import SET_HELP, QuestionSet, prepared, question_set, question_sets, run_set
-from without_rule import RULES
-
-from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Prediction, load_questions
-from atomr_local.evaluation.metrics import mean_interval
-from atomr_local.evaluation.report import (
+from atomr_lab.evaluation.datasets import Prediction, load_questions
+from atomr_lab.evaluation.metrics import mean_interval
+from atomr_lab.evaluation.report import (
     Pair,
     confidence_figures,
     declining_figures,
@@ -45,7 +39,13 @@ from atomr_local.evaluation.report import (
     pairs_of,
     scored,
 )
-from atomr_local.evaluation.runs import RunDirectory
+from atomr_lab.evaluation.runs import RunDirectory
+from programs import publish, run_program
+from pydantic import BaseModel
+from question_sets import SET_HELP, QuestionSet, prepared, question_set, question_sets, run_set
+from without_rule import RULES
+
+from atomr_local.errors import InputError
 from atomr_local.settings.schema import Settings
 
 ALL_ON = "all"

@@ -27,12 +27,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from programs import publish, run_program
-from question_sets import SET_HELP, QuestionSet, prepared, question_sets, run_set
-
-from atomr_local.evaluation.datasets import Prediction, summarize
-from atomr_local.evaluation.metrics import mean_interval
-from atomr_local.evaluation.report import (
+from atomr_lab.evaluation.datasets import Prediction, summarize
+from atomr_lab.evaluation.metrics import mean_interval
+from atomr_lab.evaluation.report import (
     Pair,
     confidence_figures,
     declining_figures,
@@ -42,7 +39,9 @@ from atomr_local.evaluation.report import (
     pairs_of,
     scored,
 )
-from atomr_local.evaluation.runs import RunDirectory
+from atomr_lab.evaluation.runs import RunDirectory
+from programs import publish, run_program
+from question_sets import SET_HELP, QuestionSet, prepared, question_sets, run_set
 
 ALL, TEXT_ALONE = "all", "all on text alone"
 # Kinds of questions whose answer is computed, or chosen from several.

@@ -30,14 +30,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.datasets import Question, load_questions
+from atomr_lab.evaluation.runs import describe_run, run
 from programs import publish, run_program
 
 from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.backbone.llama.engine import variants
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Question, load_questions
-from atomr_local.evaluation.runs import describe_run, run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.language.names import answer_key
 from atomr_local.sanitize import sanitize_line

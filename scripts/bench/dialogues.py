@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from answers import interval, sets_table
+from atomr_lab.evaluation.datasets import DatasetRecord, Prediction, Question
+from atomr_lab.evaluation.metrics import mean_interval
+from atomr_lab.evaluation.report import is_right
+from atomr_lab.evaluation.runs import RunDirectory, describe_run, run
 from programs import publish, run_program
 from question_sets import QuestionSet, changed_by, natural_sets
 from rewriting import NOTHING, OURS, held_out
 
 from atomr_local import Assistant
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import DatasetRecord, Prediction, Question
-from atomr_local.evaluation.metrics import mean_interval
-from atomr_local.evaluation.report import is_right
-from atomr_local.evaluation.runs import RunDirectory, describe_run, run
 from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
@@ -115,7 +115,7 @@ class Talking:
         self._reference = reference
 
     def ask(self, question: str, *, plan: Tree | None = None, plan_origin: PlanOrigin = "user") -> Iterator[Event]:
-        """See :class:`atomr_local.evaluation.runs.Asker`."""
+        """See :class:`atomr_lab.evaluation.runs.Asker`."""
         turn = next(self._turns)
         earlier = Conversation.of(self._traces[name] for name in turn.before if name in self._traces)
         conversation = earlier if earlier.turns else None

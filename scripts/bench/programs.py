@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from atomr_lab.evaluation.runs import write_file
+
 from atomr_local.errors import AtomrError
-from atomr_local.evaluation.runs import write_file
 
 
 def publish(text: str, path: Path) -> None:

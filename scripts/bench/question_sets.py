@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.datasets import read_records
+from atomr_lab.evaluation.runs import write_file
+
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import read_records
-from atomr_local.evaluation.runs import write_file
 
 NATURAL_DEV = Path(__file__).resolve().parents[1] / "training_questions" / "natural_dev.jsonl"
 SET_HELP = "NAME QUESTIONS[:CORPUS] TEXT_INDEX [GRAPH_INDEX]; may be given several times"

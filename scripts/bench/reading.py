@@ -21,9 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.metrics import score_answer
+from atomr_lab.evaluation.report import auroc
+
 from atomr_local.cancellation import Cancellation
-from atomr_local.evaluation.metrics import score_answer
-from atomr_local.evaluation.report import auroc
 from atomr_local.reasoning import confidence as names
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.confidence import FEATURES

@@ -6,7 +6,7 @@
 RUN is a directory of `atomr eval run`; several are taken together. Counted are all guesses with a confidence, answered
 or declined; to a question without an answer every guess is wrong. Each of ten bins of equal width shows the share of
 right guesses with its 95% Wilson interval against their mean confidence; under it stands how many there are.
-The caption gives the expected calibration error over the bins and the AUROC (`atomr_local/evaluation/report.py`).
+The caption gives the expected calibration error over the bins and the AUROC (`atomr_lab/evaluation/report.py`).
 
     scripts/bench/reliability.py runs/natural/*/atomr
 """
@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from atomr_lab.evaluation.report import Judged, auroc, calibration_error, is_right
+from atomr_lab.evaluation.runs import RunDirectory, write_file
+
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.report import Judged, auroc, calibration_error, is_right
-from atomr_local.evaluation.runs import RunDirectory, write_file
 from atomr_local.sanitize import sanitize_line
 
 BINS = 10

@@ -31,16 +31,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from atomr_lab.evaluation.datasets import DatasetRecord, Prediction, Question, question_of, read_records
+from atomr_lab.evaluation.metrics import mean_interval, score_answer
+from atomr_lab.evaluation.report import is_right
+from atomr_lab.evaluation.runs import RunDirectory, describe_run, run
 from programs import publish, run_program
 from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_sets
 
 from atomr_local import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import DatasetRecord, Prediction, Question, question_of, read_records
-from atomr_local.evaluation.metrics import mean_interval, score_answer
-from atomr_local.evaluation.report import is_right
-from atomr_local.evaluation.runs import RunDirectory, describe_run, run
 from atomr_local.language.names import answer_key, base_key
 from atomr_local.reasoning.reading.checks import holds
 from atomr_local.reasoning.trace.events import Event, Finished
@@ -120,7 +120,7 @@ class Removing:
         sources.update({name: Without(source) for name, source in sources.items()})
 
     def ask(self, question: str, *, plan: Tree | None = None, plan_origin: PlanOrigin = "user") -> Iterator[Event]:
-        """See :class:`atomr_local.evaluation.runs.Asker`."""
+        """See :class:`atomr_lab.evaluation.runs.Asker`."""
         gold = self._gold[question]
         filters = [source for source in self._assistant.parts.sources.values() if isinstance(source, Without)]
         for source in filters:

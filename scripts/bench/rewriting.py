@@ -36,15 +36,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.datasets import DatasetRecord, Prediction, read_records
+from atomr_lab.evaluation.metrics import Score, mean_interval, score_answer
+from atomr_lab.evaluation.report import RIGHT_F1
+from atomr_lab.evaluation.runs import RunDirectory, write_file, writing
 from question_sets import changed_by
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter, find_model
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.datasets import DatasetRecord, Prediction, read_records
-from atomr_local.evaluation.metrics import Score, mean_interval, score_answer
-from atomr_local.evaluation.report import RIGHT_F1
-from atomr_local.evaluation.runs import RunDirectory, write_file, writing
 from atomr_local.files import open_regular
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner

@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomr_local.evaluation.metrics import mean_interval
+from atomr_lab.evaluation.metrics import mean_interval
 
 SETS = {
     "2wiki": ("2wiki_train500", 400, 100),

@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.diagnosis import Stage
+from atomr_lab.evaluation.markdown import COST_NAMES, comparison_markdown, table, with_interval
+from atomr_lab.evaluation.report import build_report, compare_runs
+from atomr_lab.evaluation.runs import write_file
+
 from atomr_local.errors import AtomrError
-from atomr_local.evaluation.diagnosis import Stage
-from atomr_local.evaluation.markdown import COST_NAMES, comparison_markdown, table, with_interval
-from atomr_local.evaluation.report import build_report, compare_runs
-from atomr_local.evaluation.runs import write_file
 from atomr_local.indexing.store import IndexKind, list_indexes
 
 INDEX = "2wiki"

@@ -56,7 +56,6 @@ def warm() -> None:
     import tomlkit
 
     import atomr_local.cli.commands.ask
-    import atomr_local.cli.commands.evaluate
     import atomr_local.cli.commands.examples
     import atomr_local.cli.commands.graph
     import atomr_local.cli.commands.history
@@ -219,7 +218,7 @@ def examples_state(home: Path) -> list[str]:
 
 
 def run_state(home: Path) -> list[str]:
-    from atomr_local.evaluation.runs import PREDICTIONS_FILE
+    from atomr_lab.evaluation.runs import PREDICTIONS_FILE
 
     file = home / "run" / PREDICTIONS_FILE
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []

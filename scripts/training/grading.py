@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from atomr_local.evaluation.metrics import score_answer
+from atomr_lab.evaluation.metrics import score_answer
+
 from atomr_local.language.names import words
 
 QUOTED = frozenset("hwdimu")

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from atomr_lab.evaluation.datasets import load_questions
+from atomr_lab.evaluation.diagnosis import gold_hops
+from atomr_lab.question_making.knowledge import Reason
 from support.crossing_world import build_world
 from support.eval_fakes import read_lines
 
 from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.main import main
-from atomr_local.evaluation.datasets import load_questions
-from atomr_local.evaluation.diagnosis import gold_hops
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-from atomr_local.question_making.knowledge import Reason
 
 
 def run(*arguments: str) -> int:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from atomr_lab.question_making.knowledge import Knowledge
+from atomr_lab.question_making.reviewing import open_knowledge
+
 from atomr_local.indexing.embedding.embedder import Embedder
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.question_making.knowledge import Knowledge
-from atomr_local.question_making.reviewing import open_knowledge
 from support.fake_embedder import FakeEmbedder
 
 PAGES = {

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from atomr_lab.evaluation.datasets import read_records
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import read_records
 from atomr_local.files import kind_of
 from atomr_local.history.trace_import import read_traces
 from atomr_local.indexing.readers.base import Skipped

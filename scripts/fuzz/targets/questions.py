@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atomr_lab.evaluation.datasets import load_questions, read_predictions
+
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import load_questions, read_predictions
 from atomr_local.indexing.readers.articles import read_corpus
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from fuzz.properties import as_file, expect, repeated
 
-INSTRUMENTED = ("atomr_local.evaluation", "atomr_local.indexing.readers")
+INSTRUMENTED = ("atomr_lab.evaluation", "atomr_local.indexing.readers")
 DICTIONARY = (
     b'{"id": "1", "question": "', b'"answers": ["', b'"gold": ["', b'"predicted": "', b'"type": ',
     b'"gold_titles": [', b'"evidences": [["', b'"question_id": ', b'"index": 1', b'{"id": "1", "title": "',

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from atomr_local.evaluation.report import auroc, calibration_error, coverage_at
+from atomr_lab.evaluation.report import auroc, calibration_error, coverage_at
+
 from atomr_local.reasoning import confidence as names
 from atomr_local.reasoning.answer_selection import compare
 from atomr_local.reasoning.confidence import FEATURES, Calibration, LogisticModel, LogisticTerm
@@ -187,7 +188,7 @@ def accepted(judged: Iterable[tuple[float, bool]]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """How well confidences tell right from wrong; see `atomr_local/evaluation/report.py`."""
+    """How well confidences tell right from wrong; see `atomr_lab/evaluation/report.py`."""
 
     answers: int
     f1: float

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.evaluation.report import auroc, calibration_error
+from atomr_lab.evaluation.report import auroc, calibration_error
+
 from atomr_local.reasoning.confidence import LogisticModel
 from training.calibration import fitting
 from training.data.pointing import placed

@@ -44,6 +44,7 @@ from training.plans.typed import answer_type
 from training.splits import banned_questions, for_calibration, held_back_articles, training_part
 
 COLLECTIONS = "collections"
+MADE = "documents_made"
 QUOTED = frozenset("hwdimu")
 _MOST_WORDS = 380
 _LONGEST_ANSWER = 10
@@ -111,10 +112,15 @@ class Texts:
         ]
 
 
-def collection_texts(data: Path) -> Texts:
-    """The real folders of documents, read as the program reads them."""
+def collection_texts(roots: Iterable[Path]) -> Texts:
+    """Folders of documents, read as the program reads them; keys are paths below their root."""
     found = Texts()
-    root = data / COLLECTIONS
+    for root in roots:
+        _add_folders(found, root)
+    return found
+
+
+def _add_folders(found: Texts, root: Path) -> None:
     for path in sorted(root.rglob("*")):
         if not path.is_file() or path.parent == root:
             continue
@@ -128,13 +134,17 @@ def collection_texts(data: Path) -> Texts:
             key = name if len(documents) == 1 else f"{name}/{number}"
             article = article_of(key, name, json.loads(json.dumps(asdict(document))))
             found.add(key, article.title, article.text, article.sections)
-    return found
 
 
 class PointingData:
-    def __init__(self, data: Path, seed: int) -> None:
+    """Args:
+    folders: a folder with the further collections that `documents.jsonl` asks about, if they are at hand.
+    """
+
+    def __init__(self, data: Path, seed: int, folders: Path | None = None) -> None:
         self.random = random.Random(seed)
         self.data = data
+        self.roots = [data / COLLECTIONS, QUESTIONS / MADE, *([folders] if folders else [])]
         self.banned = banned_questions(data)
         for path in (data / "qa").glob("*dev2*_questions.jsonl"):
             self.banned |= {name_key(str(row["question"])) for row in read_lines(path)}
@@ -147,7 +157,7 @@ class PointingData:
             return [json.loads(line) for line in stream]
 
     def documents(self, copies: int) -> Iterator[Line]:
-        folders = collection_texts(self.data)
+        folders = collection_texts(self.roots)
         broad = Texts()
         rows = read_lines(QUESTIONS / "documents.jsonl")
         wanted = {row["key"] for row in rows if row["key"].startswith("broad:")}
@@ -449,12 +459,13 @@ def _adjoining(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--folders", type=Path, help="collections that scripts/training_questions/README.md names")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--copies", type=int, default=2, help="contexts for each question on documents")
     parser.add_argument("--squad", type=int, default=4000, help="questions of SQuAD 2.0")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    builder = PointingData(given.data, given.seed)
+    builder = PointingData(given.data, given.seed, given.folders)
     parts: Iterable[Iterator[Line]] = (
         builder.documents(given.copies), builder.broad(), builder.squad(given.squad), builder.whole()
     )  # fmt: skip

@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atomr_local.evaluation.report import calibration_error
+from atomr_lab.evaluation.report import calibration_error
+
 from atomr_local.language.question_kind import answer_type_features as features
 from training.files import ROOT, language_forms, language_lines
 from training.models.answer_labels import VERBS, Types, collected, natural, refined

@@ -28,11 +28,11 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
+from atomr_lab.evaluation.report import auroc, calibration_error
 from bench.earlier_relations import followed
 from bench.linking_data import properties, triples
 
 from atomr_local.catalog.find import find_embedder
-from atomr_local.evaluation.report import auroc, calibration_error
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.sources.graph.properties.matching import PropertyMatch, PropertyPath
 from atomr_local.sources.graph.properties.selection import (

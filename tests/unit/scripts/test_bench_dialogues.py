@@ -9,11 +9,11 @@ from typing import Any
 
 import dialogues as bench
 import pytest
+from atomr_lab.evaluation.datasets import Prediction, prediction_of, read_records
 from support.bench_runs import declined, told, write_run
 from training.splits import for_calibration
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Prediction, prediction_of, read_records
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace

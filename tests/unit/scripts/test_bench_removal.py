@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import question_sets as sets
 import removal
+from atomr_lab.evaluation.datasets import Question
 from support.bench_runs import declined, told, write_run
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Question
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import spine
+from atomr_lab.evaluation.report import build_report
 from support.bench_runs import told, write_run
-
-from atomr_local.evaluation.report import build_report
 
 
 def test_one_row_a_run(tmp_path: Path) -> None:

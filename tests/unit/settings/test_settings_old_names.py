@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from atomr_lab.evaluation.runs import writing
 
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.evaluation.runs import writing
 from atomr_local.settings.file import changed_settings, save_settings
 from atomr_local.settings.schema import load_settings, notes, origins, renamed
 
