@@ -13,35 +13,30 @@ from atomr_local.reasoning.conversation import answers_both
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import ReusedResults
-from atomr_local.reasoning.trace.events import PlanReady, WarningRaised
+from atomr_local.reasoning.trace.events import WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
-from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.protocol import QuestionContext, Strategy
 from atomr_local.strategies.shared.closing import as_tree, from_answered
 from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, read_first
-from atomr_local.strategies.shared.plans import planned, rule_plan
-from atomr_local.tree.compact import to_compact
+from atomr_local.strategies.shared.plans import plan_ready, planned, rule_plan
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _FEWEST = 2  # follow-up questions that make an answer of their own
 
 
-class AtomR:
+class AtomR(Strategy):
     name = "atomr"
     summary = "plan a tree of atomic operations and answer it bottom-up (the default)"
     paper = "AtomR: Atomic Operator-Empowered Large Language Models for Heterogeneous Knowledge Reasoning, KDD 2025"
-    needs: frozenset[Need] = frozenset()
-    options: type[StrategyOptions] = NoOptions
-    uses_sources = True
     revises = True
     takes_plans = True
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         pointed = None
         if plan is not None:
-            ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
+            ready = plan_ready(plan, origin)
         else:
             by_rule = rule_plan(question, tools)
             if by_rule is None:

@@ -42,6 +42,9 @@ class QuestionContext:
     """Everything that a strategy may use for one question. Model and sources are reached through these tools alone.
     Whoever makes it closes it when the question has ended.
 
+    Whatever asks the model or a source raises AtomrError if that fails or no model call is left, and Cancelled once the
+    question is cancelled.
+
     Attributes:
         asking: calls the model, fits prompts to its window and counts the calls.
         writer: has the model fill in a form.
@@ -111,13 +114,16 @@ class QuestionContext:
         self.earlier = earlier or ResultCache()
         self.cache = ResultCache()
         self.conversation = conversation or Conversation()
+        collections = (source.collection() for source in sources.values() if isinstance(source, HasCollection))
+        has_documents = any(collection is not None for collection in collections)
         self.asking = Asking(backbone, recorder, cancellation, settings, style)
         self.writer = Writer(self.asking)
         self.reader = Reader(
             self.asking,
             verify=features.verify and verifies,
             knows_next=features.follow_ups and knows_next,
-            points=features.pointing and points and any(map(_has_documents, sources.values())),
+            # A question about people's own documents mostly asks for one of them.
+            points=features.pointing and points and has_documents,
             span_reader=span_reader if features.span_reader else None,
         )
         if revision is not None:
@@ -174,13 +180,8 @@ class QuestionContext:
         self._closing.close()
 
 
-def _has_documents(source: KnowledgeSource) -> bool:
-    """Whether passages of people's own documents are in it: a question about these mostly asks for one of them."""
-    return isinstance(source, HasCollection) and source.collection() is not None
-
-
 class Strategy(Protocol):
-    """A reasoning method.
+    """A reasoning method. Ours inherit what they do not say of themselves.
 
     Attributes:
         summary: one line for `atomr strategies`.
@@ -193,13 +194,13 @@ class Strategy(Protocol):
     """
 
     name: str
-    summary: str
-    paper: str
-    needs: frozenset[Need]
-    options: type[StrategyOptions]
-    uses_sources: bool
-    revises: bool
-    takes_plans: bool
+    summary: str = ""
+    paper: str = ""
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = NoOptions
+    uses_sources: bool = True
+    revises: bool = False
+    takes_plans: bool = False
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
         """Answer the question, emitting `PlanReady` first and events for every step.

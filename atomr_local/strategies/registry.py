@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Set
 from typing import Any, get_args
 
 from atomr_local.errors import AtomrError, InputError, SettingsError
@@ -16,10 +15,10 @@ from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.sources.registry import SOURCES, facts_missing, find_source, pages_missing, permitted, switched_names
 from atomr_local.strategies.atomr import AtomR
-from atomr_local.strategies.cok.strategy import CoK
-from atomr_local.strategies.detllm.strategy import DetLLM
-from atomr_local.strategies.dsp.strategy import DSP
-from atomr_local.strategies.humaniq.strategy import HumanIQ
+from atomr_local.strategies.cok import CoK
+from atomr_local.strategies.detllm import DetLLM
+from atomr_local.strategies.dsp import DSP
+from atomr_local.strategies.humaniq import HumanIQ
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.names import ENTRY_POINTS, known_names
 from atomr_local.strategies.options import NoOptions, StrategyOptions
@@ -27,85 +26,54 @@ from atomr_local.strategies.probtree import ProbTree
 from atomr_local.strategies.protocol import Need, QuestionContext, Strategy
 from atomr_local.strategies.react import React
 from atomr_local.strategies.roht.strategy import RoHT
-from atomr_local.strategies.searchain.strategy import SearChain
+from atomr_local.strategies.searchain import SearChain
 from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 from atomr_local.tree.nodes import Tree
 
-# A strategy of another package, completed with defaults for what it does not say of itself.
 
+class PluggedIn(Strategy):
+    """A strategy of another package, by the name of its entry point, which settings and traces hold."""
 
-@dataclass
-class PluggedIn:
-    """See :class:`Strategy`. Goes by the name of its entry point, which settings and traces hold."""
+    def __init__(self, name: str, made: Any) -> None:
+        """Take what it says of itself, and defaults for the rest.
 
-    name: str
-    summary: str
-    paper: str
-    needs: frozenset[Need]
-    options: type[StrategyOptions]
-    uses_sources: bool
-    revises: bool
-    takes_plans: bool
-    made: Any
+        Raises:
+            SettingsError: what it says is not of the protocol.
+        """
+        needs, options = getattr(made, "needs", ()), getattr(made, "options", NoOptions)
+        wrong = ""
+        if not callable(getattr(made, "run", None)):
+            wrong = "it has no method run"
+        elif not isinstance(needs, Set | tuple | list) or any(need not in get_args(Need) for need in needs):
+            wrong = f"needs may hold {', '.join(get_args(Need))} only"
+        elif not (isinstance(options, type) and issubclass(options, StrategyOptions)):
+            wrong = "options is no subclass of StrategyOptions"
+        if wrong:
+            raise SettingsError(f"the strategy {name!r} cannot be used: {wrong}", hint="Correct or update its package.")
+        self._made = made
+        self.name, self.needs, self.options = name, frozenset(needs), options
+        self.summary, self.paper = (sanitize_line(str(getattr(made, said, ""))) for said in ("summary", "paper"))
+        self.uses_sources, self.revises = (
+            bool(getattr(made, "uses_sources", True)),
+            bool(getattr(made, "revises", False)),
+        )
+        # Before there was this attribute, a strategy got every plan and refused those that it did not execute.
+        self.takes_plans = bool(getattr(made, "takes_plans", True))
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
-        result: Result = self.made.run(question, plan, origin, tools)
+        result: Result = self._made.run(question, plan, origin, tools)
         return result
-
-
-def plugged_in(name: str, made: Any) -> Strategy:
-    """What a package offers under this name, as a strategy.
-
-    Raises:
-        SettingsError: what it says of itself is not of the protocol.
-    """
-    needs, options = getattr(made, "needs", ()), getattr(made, "options", NoOptions)
-    wrong = ""
-    if not callable(getattr(made, "run", None)):
-        wrong = "it has no method run"
-    elif not isinstance(needs, Set | tuple | list) or any(need not in get_args(Need) for need in needs):
-        wrong = f"needs may hold {', '.join(get_args(Need))} only"
-    elif not (isinstance(options, type) and issubclass(options, StrategyOptions)):
-        wrong = "options is no subclass of StrategyOptions"
-    if wrong:
-        raise SettingsError(f"the strategy {name!r} cannot be used: {wrong}", hint="Correct or update its package.")
-    return PluggedIn(
-        name,
-        sanitize_line(str(getattr(made, "summary", ""))),
-        sanitize_line(str(getattr(made, "paper", ""))),
-        frozenset(needs),
-        options,
-        bool(getattr(made, "uses_sources", True)),
-        bool(getattr(made, "revises", False)),
-        # Before there was this attribute, a strategy got every plan and refused those that it did not execute.
-        bool(getattr(made, "takes_plans", True)),
-        made,
-    )
 
 
 # The registry of strategies: ours, and those of other packages (entry points).
 
 _log = logging.getLogger(__name__)
-STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy
-    for strategy in (
-        AtomR(),
-        Rag(),
-        ClosedBook(),
-        ChainOfThought(),
-        SelfAsk(),
-        IRCoT(),
-        ProbTree(),
-        DSP(),
-        React(),
-        CoK(),
-        DetLLM(),
-        RoHT(),
-        SearChain(),
-        HumanIQ(),
-    )
-}
+_OURS: tuple[Strategy, ...] = (
+    AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), ProbTree(), DSP(), React(), CoK(), DetLLM(),
+    RoHT(), SearChain(), HumanIQ(),
+)  # fmt: skip
+STRATEGIES = {strategy.name: strategy for strategy in _OURS}
 
 
 def find_strategy(name: str) -> Strategy:
@@ -115,7 +83,7 @@ def find_strategy(name: str) -> Strategy:
         SettingsError: there is none, or the package that offers it cannot be loaded.
     """
     if (found := find(ENTRY_POINTS, STRATEGIES, name, "strategy")) is not None:
-        return found if name in STRATEGIES else plugged_in(name, found)
+        return found if name in STRATEGIES else PluggedIn(name, found)
     raise SettingsError(f"there is no strategy named {name[:40]!r}", hint=f"Known: {', '.join(known_names())}.")
 
 
@@ -125,7 +93,7 @@ def all_strategies() -> dict[str, Strategy]:
     for name, made in load_all(ENTRY_POINTS, STRATEGIES, "strategy").items():
         if name not in STRATEGIES:
             try:
-                found[name] = plugged_in(name, made)
+                found[name] = PluggedIn(name, made)
             except SettingsError as error:
                 _log.warning("%s", error.message)
     return found
@@ -140,29 +108,19 @@ _RESTS_ON: dict[Need, tuple[SourceName, str]] = {
 
 
 def check_plan(strategy: Strategy) -> None:
-    """Refuse a plan that the strategy would not execute.
-
-    Raises:
-        InputError: it takes no plans.
-    """
-    if not strategy.takes_plans:
-        raise InputError(
-            f"the strategy {strategy.name} does not run plans",
-            hint=f"Strategies that take plans: {_ours(lambda item: item.takes_plans)}.",
-        )
+    """Refuse a plan that the strategy would not execute: InputError."""
+    _refuse(strategy, "takes_plans", "does not run plans", "Strategies that take plans")
 
 
 def check_revision(strategy: Strategy) -> None:
-    """Refuse a correction that the strategy cannot take up.
+    """Refuse a correction that the strategy cannot take up: InputError."""
+    _refuse(strategy, "revises", "cannot correct an answer", "Strategies that can")
 
-    Raises:
-        InputError: it does not revise.
-    """
-    if not strategy.revises:
-        raise InputError(
-            f"the strategy {strategy.name} cannot correct an answer",
-            hint=f"Strategies that can: {_ours(lambda item: item.revises)}.",
-        )
+
+def _refuse(strategy: Strategy, wanted: str, cannot: str, others: str) -> None:
+    if not getattr(strategy, wanted):
+        able = ", ".join(name for name, one in STRATEGIES.items() if getattr(one, wanted))
+        raise InputError(f"the strategy {strategy.name} {cannot}", hint=f"{others}: {able}.")
 
 
 def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings) -> None:
@@ -258,7 +216,3 @@ def check_only_source(strategy: Strategy, options: StrategyOptions, allowed: Col
         hint=f"Turn it on ({'--web' if name == SourceName.WEB else '--sources'}), or set the strategy's option to "
         f"{others}",
     )
-
-
-def _ours(which: Callable[[Strategy], bool]) -> str:
-    return ", ".join(name for name, strategy in STRATEGIES.items() if which(strategy))

@@ -7,33 +7,23 @@ from pydantic import Field
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
-from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.protocol import QuestionContext, Strategy
 from atomr_local.strategies.shared.closing import closed, read_whole, result_of
-from atomr_local.tree.compact import to_compact
+from atomr_local.strategies.shared.plans import plan_ready
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 
-class SingleNode:
+class SingleNode(Strategy):
     """A tree of the root alone. Subclasses set the attributes and `answer`; this class emits the events."""
 
-    name = ""
-    summary = ""
-    paper = ""
-    needs: frozenset[Need] = frozenset()
-    options: type[StrategyOptions] = NoOptions
     uses_sources = False
-    revises = False
-    takes_plans = False
     method: Method = "closed_book"
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
-        tree = fallback_tree(question)
-        compact = to_compact(tree, with_root=True)
-        tools.steps.begin_tree(PlanReady(tree=tree, compact=compact, origin="fallback", attempts=0))
+        tools.steps.begin_tree(plan_ready(fallback_tree(question), "fallback"))
         with tools.steps.root(question) as step:
             with tools.asking.concluding():  # its few calls are all that is needed for the answer
                 reading, evidence = self.answer(question, tools)
@@ -60,7 +50,7 @@ class Rag(SingleNode):
     name = "rag"
     summary = "retrieve once for the whole question and answer from the passages in one call"
     paper = "Lewis et al.: Retrieval-Augmented Generation for Knowledge-Intensive NLP Tasks, NeurIPS 2020"
-    options: type[StrategyOptions] = RagOptions
+    options = RagOptions
     uses_sources = True
     method: Method = "direct_rag"
 

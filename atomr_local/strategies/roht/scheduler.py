@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from atomr_local import paths
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.files import read_text
@@ -23,10 +25,11 @@ from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.results import Combination, Result, add_evidence, distinct, fill_question
 from atomr_local.reasoning.steps import Step
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value
-from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.strategies.shared.closing import CALLS_USED, TEXT, Scored, answer_p
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.shared.closing import CALLS_USED, TEXT, Scored, answer_score, tell_problems
+from atomr_local.strategies.shared.plans import TreeWalk
 from atomr_local.strategies.shared.tools import searched
-from atomr_local.tree.nodes import Literal, Node, Tree
+from atomr_local.tree.nodes import Literal, Node
 
 # RoHT's scheduler: which of graph, text and sub-questions suit a question (Zhang et al., 2023, section 3.2).
 
@@ -101,20 +104,35 @@ class GraphFit:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Scheduler:
-    """Decides for one question.
+class RoHTOptions(StrategyOptions):
+    """What suits a question, and how many answers are kept."""
 
-    Attributes:
-        gamma: the precision above which a skeleton suits the graph.
-        relevant: the score of the reranker from which a passage suits a question.
-        on: without it everything suits.
-    """
+    k: int = Field(5, ge=1, le=20, description="Answers kept for a question; published: 5.")
+    gamma: float = Field(
+        0.7, ge=0, le=1, description="Precision above which an operator skeleton suits the graph; published: 0.7."
+    )
+    relevant: float = Field(
+        0.0,
+        description="Score of the reranker (retrieval.reranker) from which a passage suits a question; 0 is even odds "
+        "for the usual cross-encoder. Without a reranker shared words decide (filter_overlap).",
+    )
+    cap: int = Field(16, ge=1, le=256, description="Combinations of earlier answers that a question is asked for.")
+    passages: int = Field(
+        5,
+        ge=1,
+        le=20,
+        description="Pieces of evidence per source from which those that suit are chosen; published: 10.",
+    )
+    samples: int = Field(3, ge=0, le=10, description="Further readings where the first one is not sure.")
+    scheduler: bool = Field(True, description="Ask only what suits a question, not everything; published: true.")
+    flat: bool = Field(False, description="Ask the leaves of the tree alone, one after the other; published: false.")
+    children_only: bool = Field(
+        False, description="Answer a question that has sub-questions from them alone; published: false."
+    )
 
-    tools: QuestionContext
-    gamma: float
-    relevant: float
-    on: bool
+
+class Scheduling(TreeWalk[RoHTOptions]):
+    """Decides which of graph and text suit a question."""
 
     @cached_property
     def _table(self) -> SkeletonTable:
@@ -123,33 +141,28 @@ class Scheduler:
         own = own_tables(paths.skeletons_file())
         return own[key] if key in own else shipped_tables().get(key, SkeletonTable())
 
-    def graph(self, skeleton: str) -> GraphFit:
+    def suits_graph(self, skeleton: str) -> GraphFit:
         """Whether questions of this skeleton suit the graph: by the table made for this model, else by the answer.
 
         Raises:
             InputError: the user's table cannot be used.
         """
-        if not self.on:
+        if not self.options.scheduler:
             return GraphFit(True)
         precision = self._table.precision(skeleton)
         if precision is None:
             return GraphFit(True, sure=True)
-        if precision > self.gamma:
+        if precision > self.options.gamma:
             return GraphFit(True)
         return GraphFit(False, note=f"the graph was not asked: {skeleton} was right {precision:.2f} of the time")
 
-    def passages(self, question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
-        """The passages that suit the question: by the reranker, or else those that have enough of its words.
-
-        Raises:
-            ModelError: the reranker cannot be used.
-            Cancelled: the question was cancelled.
-        """
-        if not self.on:
+    def suiting(self, question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+        """The passages that suit the question: by the reranker, or else those that have enough of its words."""
+        if not self.options.scheduler:
             return list(evidence)
         scores = self.tools.ranking.relevance(question, evidence, self.tools.cancellation)
         if scores is not None:
-            return [item for item, score in zip(evidence, scores, strict=True) if score >= self.relevant]
+            return [item for item, score in zip(evidence, scores, strict=True) if score >= self.options.relevant]
         least = self.tools.settings.filter_overlap
         return [item for item in evidence if overlap_coefficient(question, f"{item.title} {item.text}") >= least]
 
@@ -169,24 +182,15 @@ class _Asked:
     evidence: tuple[Evidence, ...]
 
 
-@dataclass(frozen=True)
-class TextExecutor:
-    """Searches and reads for the questions of one tree.
+class TextReading(Scheduling):
+    """Searches and reads for the questions of a tree."""
 
-    Attributes:
-        question: the whole question, whose words may go to the web.
-        passages: pieces of evidence per source for a question.
-        samples: further readings where the first one is unsure.
-    """
+    @property
+    def _samples(self) -> int:
+        """Further readings where the first one is unsure."""
+        return self.options.samples if self.options.k > 1 else 0
 
-    tools: QuestionContext
-    tree: Tree
-    scheduler: Scheduler
-    question: str
-    passages: int
-    samples: int
-
-    def answers(
+    def text_answers(
         self, node: Node, step: Step, combined: Sequence[Combination], result: Result, *, schedule: bool
     ) -> list[list[Scored]]:
         """For each combination the answers, the score of each its p. Evidence and notes go to `result`.
@@ -197,14 +201,14 @@ class TextExecutor:
         names = [name for name in self.tools.retriever.permitted(node.id) if name != SourceName.GRAPH]
         if not names:
             return [[] for _ in combined]
-        asked = [self._asked(node, step, one, names, result, schedule) for one in combined]
+        asked = [self._to_ask(node, step, one, names, result, schedule) for one in combined]
         jobs = [(place, one) for place, several in enumerate(asked) for one in several if one.evidence]
         if not jobs and result.evidence and schedule:
             by_model = bool(self.tools.settings.retrieval.reranker)
             result.dropped.append(UNSUITED_TO_RERANKER if by_model else UNSUITED)
         whole = node is self.tree.root or bool(node.children)
         left = self.tools.asking.calls_left
-        together = self.tools.settings.llm.parallel if left > len(jobs) * (1 + self.samples) else 1
+        together = self.tools.settings.llm.parallel if left > len(jobs) * (1 + self._samples) else 1
         if len(jobs) > left:
             jobs = jobs[:left]
             result.dropped.append(CALLS_USED)
@@ -212,22 +216,22 @@ class TextExecutor:
         found: list[list[list[Scored]]] = [[] for _ in combined]
         for (place, _), scored in zip(jobs, read, strict=True):
             found[place].append(scored)
-        self._tell(list(chain.from_iterable(read)), result)
+        tell_problems(list(chain.from_iterable(read)), result)
         return [_joined(several) for several in found]
 
-    def _asked(
+    def _to_ask(
         self, node: Node, step: Step, combination: Combination, names: list[str], result: Result, schedule: bool
     ) -> list[_Asked]:
         made = []
         shown = [text for known in combination.results.values() for text in known.texts]
         for question, of in self._questions(node, step, combination, result):
-            request = Request(question, question, top_k=self.passages)
+            request = Request(question, question, top_k=self.options.passages)
             found = searched(self.tools, node.id, request, self.question, answers=shown, sources=names)
             add_evidence(result.evidence, found.evidence)
             result.dropped += [note for note in (*found.dropped, *found.problems) if note not in result.dropped]
             if found.problems:
                 result.error = {"title": "Source failed", "message": "; ".join(found.problems)}
-            kept = self.scheduler.passages(question, found.evidence) if schedule else found.evidence
+            kept = self.suiting(question, found.evidence) if schedule else found.evidence
             made.append(_Asked(question, of, tuple(kept)))
         return made
 
@@ -261,11 +265,11 @@ class TextExecutor:
         try:
             first = read(node_id, asked.question, asked.evidence)
             sure = answer_p(first)
-            if not first.answers or (sure is not None and (not alone or sure >= SURE)) or not self.samples:
+            if not first.answers or (sure is not None and (not alone or sure >= SURE)) or not self._samples:
                 return [self._scored(first, sure, asked)]
-            if not self.tools.asking.spares(self.samples):
+            if not self.tools.asking.spares(self._samples):
                 return [self._scored(first, sure, asked)]
-            drawn = reader.samples(node_id, asked.question, asked.evidence, self.samples, _TEMPERATURE, whole=whole)
+            drawn = reader.samples(node_id, asked.question, asked.evidence, self._samples, _TEMPERATURE, whole=whole)
         except Cancelled:
             raise
         except AtomrError as error:
@@ -298,14 +302,6 @@ class TextExecutor:
             Candidate(values, sure, TEXT, cited), "", reading.signals, reading.dropped, reading.problem, reading
         )
 
-    @staticmethod
-    def _tell(scored: Sequence[Scored], result: Result) -> None:
-        notes = dict.fromkeys(chain(result.dropped, *(one.notes for one in scored)))
-        problems = [f"{TEXT}: {one.problem}" for one in scored if one.problem is not None]
-        result.dropped = list(dict.fromkeys([*notes, *problems]))
-        if problems:
-            result.error = {"title": "Answer not readable", "message": "; ".join(dict.fromkeys(problems))}
-
 
 def _joined(several: list[list[Scored]]) -> list[Scored]:
     """The answers to one question; those to questions about several values as one answer with their mean score."""
@@ -318,3 +314,9 @@ def _joined(several: list[list[Scored]]) -> list[Scored]:
     cited = tuple(dict.fromkeys(chain.from_iterable(one.candidate.evidence for one in best)))
     candidate = Candidate(values, mean(one.candidate.score for one in best), TEXT, cited)
     return [Scored(candidate, signals=worst(one.signals for one in best))]
+
+
+def answer_p(reading: Reading) -> float | None:
+    """exp of :func:`answer_score`: 0 for Unknown, None if it is not known."""
+    score = answer_score(reading)
+    return math.exp(score) if score is not None else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-
-from pydantic import Field
+from functools import cached_property
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning import confidence as names
@@ -14,7 +13,7 @@ from atomr_local.reasoning.candidates import Candidate, mean, top
 from atomr_local.reasoning.confidence import worst
 from atomr_local.reasoning.graph_program import GraphProgram
 from atomr_local.reasoning.operations.compute import computed_node, computed_question, evidence_of
-from atomr_local.reasoning.operators import GUESSED, values_read
+from atomr_local.reasoning.operators import values_read
 from atomr_local.reasoning.results import (
     Combination,
     Result,
@@ -25,28 +24,27 @@ from atomr_local.reasoning.results import (
 )
 from atomr_local.reasoning.retrieval import SourceResults
 from atomr_local.reasoning.steps import Step
-from atomr_local.reasoning.trace.events import PlanReady, SourcesSelected
+from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Request, SourceName
-from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import Need, QuestionContext
-from atomr_local.strategies.roht.scheduler import UNSUITED, UNSUITED_TO_RERANKER, Scheduler, TextExecutor
+from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.strategies.roht.scheduler import UNSUITED, UNSUITED_TO_RERANKER, RoHTOptions, TextReading, answer_p
 from atomr_local.strategies.shared.closing import (
-    CALLS_USED,
     CHILDREN,
     COMPUTED,
     GRAPH,
     MODEL,
     TEXT,
     Scored,
-    answer_p,
     closed,
     closed_tree,
+    guessed,
     result_of,
+    unreadable,
     weighed_step,
 )
-from atomr_local.strategies.shared.plans import TreeWalk, below, given_hierarchy, hierarchical_plan
-from atomr_local.strategies.shared.tools import searched
+from atomr_local.strategies.shared.plans import Planned, below, hierarchical_plan
+from atomr_local.strategies.shared.tools import searched, tell_sources
 from atomr_local.tree.natural import ends_in_last, outer_references, skeleton
 from atomr_local.tree.nodes import Node, Tree
 
@@ -56,42 +54,27 @@ Found = list[tuple[int, Scored]]
 """Answers, each with the place of the combination that it was found for."""
 
 
-@dataclass(frozen=True)
-class Executors:
-    """Answers the questions of one tree. Scores are those of the answers alone: p_parse, p_extract, or None.
+_CORRECTED = "a step below has the user's answer: only the steps below may answer this one"
+_NOTHING_SUITS = "neither graph nor text suited the question: what was found was read anyway"
+
+
+@dataclass(eq=False)
+class _Executors(TextReading):
+    """Answers single questions. Scores are those of the answers alone: p_parse, p_extract, or None.
 
     Attributes:
-        question: the whole question.
-        parse: how surely the planner wrote the operators; None if that is not known.
-        asked: by node, the sources that it asked.
+        told: by node, the sources that it asked.
     """
 
-    tools: QuestionContext
-    tree: Tree
-    question: str
-    parse: float | None
-    scheduler: Scheduler
-    reads: TextExecutor
-    asked: dict[int, dict[str, None]] = field(default_factory=dict)
+    told: dict[int, dict[str, None]] = field(default_factory=dict, init=False)
 
-    @classmethod
-    def made(
-        cls,
-        tools: QuestionContext,
-        tree: Tree,
-        question: str,
-        *,
-        parse: float | None,
-        gamma: float,
-        relevant: float,
-        schedule: bool,
-        passages: int,
-        samples: int,
-    ) -> Executors:
-        """With their parts; see :class:`RoHTOptions` for what can be set."""
-        scheduler = Scheduler(tools, gamma, relevant, schedule)
-        reads = TextExecutor(tools, tree, scheduler, question, passages, samples)
-        return cls(tools, tree, question, parse, scheduler, reads)
+    @cached_property
+    def _parse(self) -> float | None:
+        """How surely the planner wrote the operators; None if that is not known."""
+        return next((share for node_id, share in self.planned.confidences.items() if node_id), self.planned.confidence)
+
+    def known(self, node_id: int) -> Result:
+        return self.results.get(node_id, Result())
 
     def graph(self, node: Node, step: Step, combined: Sequence[Combination], result: Result) -> Found:
         """The graph's answers: p_parse is the plan's probability times how surely links and relations match."""
@@ -100,12 +83,12 @@ class Executors:
         kind = skeleton(self.tree, node)
         if not kind:
             return []
-        fit = self.scheduler.graph(kind)
+        fit = self.suits_graph(kind)
         if not fit.asked:
             result.dropped.append(fit.note)
             return []
 
-        self.asked.setdefault(node.id, {})[SourceName.GRAPH] = None
+        self.told.setdefault(node.id, {})[SourceName.GRAPH] = None
 
         def ask(request: Request) -> SourceResults:
             return searched(self.tools, node.id, request, self.question, sources=[SourceName.GRAPH])
@@ -123,7 +106,7 @@ class Executors:
             if fit.sure and not answer.sure:
                 result.dropped.append("the graph's answer was not used: it does not surely link name and relation")
                 continue
-            p = product_confidence(self.parse, answer.matched)
+            p = product_confidence(self._parse, answer.matched)
             candidate = Candidate(answer.values, p, GRAPH, tuple(answer.cited))
             found.append((place, Scored(candidate, signals=answer.signals, computation=answer.computation)))
         return found
@@ -131,26 +114,19 @@ class Executors:
     def text(self, node: Node, step: Step, combined: Sequence[Combination], result: Result, *, schedule: bool) -> Found:
         """The answers of passages: p_extract is that of the reading."""
         others = (name for name in self.tools.retriever.permitted(node.id) if name != SourceName.GRAPH)
-        self.asked.setdefault(node.id, {}).update(dict.fromkeys(others))
-        each = self.reads.answers(node, step, combined, result, schedule=schedule)
+        self.told.setdefault(node.id, {}).update(dict.fromkeys(others))
+        each = self.text_answers(node, step, combined, result, schedule=schedule)
         return [(place, one) for place, scored in enumerate(each) for one in scored if one.found]
 
-    def tell_sources(self, node: Node) -> None:
-        """Say which sources the question asked, where it asked several one after the other."""
-        asked = self.asked.get(node.id, {})
-        if len(asked) > 1:
-            told = tuple(name for name in self.tools.retriever.permitted(node.id) if name in asked)
-            self.tools.recorder.emit(SourcesSelected(node_id=node.id, sources=told, reason="set by the method"))
-
-    def passed_up(self, node: Node, results: Mapping[int, Result]) -> list[Scored] | None:
+    def passed_up(self, node: Node) -> list[Scored] | None:
         """The last child's answers with their scores, if it rests on all others; else None."""
         if not ends_in_last(self.tree, node):
             return None
         last = node.children[-1]
-        known = results.get(last.id, Result())
+        known = self.known(last.id)
         if not known.values:
             return []
-        below = worst([results[child.id].signals for child in node.children if results[child.id].values])
+        below = worst([self.results[child.id].signals for child in node.children if self.results[child.id].values])
         told = f"answer of [{last.id}]"
         own = Candidate(known.values, known.confidence, CHILDREN, tuple(known.cited))
         first, *others = known.candidates or (own,)
@@ -199,7 +175,7 @@ class Executors:
             return []
         result.dropped += [note for note in reading.dropped if note not in result.dropped]
         if reading.problem is not None:
-            result.error = {"title": "Answer not readable", "message": reading.problem}
+            result.error = unreadable(reading.problem)
         _, cited = evidence_of(known.values())
         candidate = Candidate(values_read(reading), answer_p(reading), CHILDREN, tuple(cited))
         signals = worst([reading.signals, *(one.signals for one in known.values() if one.values)])
@@ -224,98 +200,15 @@ class Executors:
         return fill_question(self.tree, node.question, one.results)
 
 
-_CORRECTED = "a step below has the user's answer: only the steps below may answer this one"
-_NOTHING_SUITS = "neither graph nor text suited the question: what was found was read anyway"
+class _Walk(_Executors):
+    """Brings the answers to a question together, each with its score."""
 
+    def step_result(self, node: Node, step: Step) -> Result:
+        known = self.asked_before(node)
+        return known if known is not None else self._weighed(*self._ask(node, step))
 
-class RoHTOptions(StrategyOptions):
-    """What suits a question, and how many answers are kept."""
-
-    k: int = Field(5, ge=1, le=20, description="Answers kept for a question; published: 5.")
-    gamma: float = Field(
-        0.7, ge=0, le=1, description="Precision above which an operator skeleton suits the graph; published: 0.7."
-    )
-    relevant: float = Field(
-        0.0,
-        description="Score of the reranker (retrieval.reranker) from which a passage suits a question; 0 is even odds "
-        "for the usual cross-encoder. Without a reranker shared words decide (filter_overlap).",
-    )
-    cap: int = Field(16, ge=1, le=256, description="Combinations of earlier answers that a question is asked for.")
-    passages: int = Field(
-        5,
-        ge=1,
-        le=20,
-        description="Pieces of evidence per source from which those that suit are chosen; published: 10.",
-    )
-    samples: int = Field(3, ge=0, le=10, description="Further readings where the first one is not sure.")
-    scheduler: bool = Field(True, description="Ask only what suits a question, not everything; published: true.")
-    flat: bool = Field(False, description="Ask the leaves of the tree alone, one after the other; published: false.")
-    children_only: bool = Field(
-        False, description="Answer a question that has sub-questions from them alone; published: false."
-    )
-
-
-class RoHT:
-    name = "roht"
-    summary = "ask every question of a tree of graph, text and its parts, as they suit it; answers carry probabilities"
-    paper = (
-        "Zhang et al.: Reasoning over Hierarchical Question Decomposition Tree for Explainable Question Answering, "
-        "ACL 2023"
-    )
-    needs: frozenset[Need] = frozenset()
-    options: type[StrategyOptions] = RoHTOptions
-    uses_sources = True
-    revises = True
-    takes_plans = True
-
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
-        flat = RoHTOptions.of(tools.options).flat
-        if plan is None:
-            planned = hierarchical_plan(question, tools, flat=flat)
-        else:
-            planned = given_hierarchy(plan, origin, tools, flat=flat)
-        tools.steps.begin_tree(planned)
-        return _Walk(question, planned, tools).result()
-
-
-class _Walk:
-    """Answers the questions of the tree in post-order."""
-
-    def __init__(self, question: str, planned: PlanReady, tools: QuestionContext) -> None:
-        self._tree = planned.tree
-        self._sure = planned.confidences
-        self._tools = tools
-        self._options = options = RoHTOptions.of(tools.options)
-        self._walk = TreeWalk(question, planned.tree, tools)
-        self._results = self._walk.results
-        self._children_only = options.children_only or options.flat
-        parse = next((share for node_id, share in planned.confidences.items() if node_id), planned.confidence)
-        self._executors = Executors.made(
-            tools,
-            planned.tree,
-            question,
-            parse=parse,
-            gamma=options.gamma,
-            relevant=options.relevant,
-            schedule=options.scheduler,
-            passages=options.passages,
-            samples=options.samples if options.k > 1 else 0,
-        )
-
-    def result(self) -> Result:
-        return self._walk.run(self._answered)
-
-    def _answered(self, node: Node, step: Step) -> Result:
-        if node is not self._tree.root:
-            if (known := self._walk.asked_before(node)) is not None:
-                return known
-            return self._weighed(*self._ask(node, step))
-        limited = not self._tools.asking.calls_left
-        with self._tools.asking.concluding():
-            result = self._final(node, step, *self._ask(node, step))
-        if limited:
-            result.dropped.insert(0, CALLS_USED)
-        return result
+    def root_result(self, node: Node, step: Step) -> Result:
+        return self._final(node, step, *self._ask(node, step))
 
     def _ask(self, node: Node, step: Step) -> tuple[Result, Scored | None]:
         """f(q): every answer with its score; the k best stay, and the best is the answer."""
@@ -323,10 +216,10 @@ class _Walk:
         scored = self._symbolic(node, step, result)
         if scored is None:
             scored = self._asked(node, step, result)
-        kept = top([one.candidate for one in scored if one.found], self._options.k)
+        kept = top([one.candidate for one in scored if one.found], self.options.k)
         by_candidate = {id(one.candidate): one for one in scored}
         ranked = [by_candidate[id(candidate)] for candidate in kept]
-        if ranked and self._walk.corrected(node):
+        if ranked and self.corrected(node):
             result.dropped.append(_CORRECTED)
         result.candidates = tuple(kept)
         if not ranked:
@@ -334,7 +227,7 @@ class _Walk:
         best = ranked[0]
         origin = best.candidate.origin
         if origin in (CHILDREN, COMPUTED):
-            for known in [*(self._results[child.id] for child in node.children), *map(self._known, node.references)]:
+            for known in [*(self.results[child.id] for child in node.children), *map(self.known, node.references)]:
                 add_evidence(result.evidence, [item for item in known.evidence if item.id in best.candidate.evidence])
         result.values, result.method, result.thought = best.candidate.values, "aggregate", best.reasons
         result.cited, result.signals, result.error = list(best.candidate.evidence), dict(best.signals), None
@@ -342,35 +235,33 @@ class _Walk:
         result.reason = ""
         return result, best
 
-    def _known(self, node_id: int) -> Result:
-        return self._results.get(node_id, Result())
-
     def _symbolic(self, node: Node, step: Step, result: Result) -> list[Scored] | None:
         """The answers to a symbolic question; None for another."""
-        if node.children or node is self._tree.root or not node.references or node.call is not None:
+        if node.children or node is self.tree.root or not node.references or node.call is not None:
             return None
         combined = self._combined(node.references, result)
-        found = self._executors.symbolic(node, step, combined, result)
-        return None if found is None else self._over(found, combined, self._sure.get(node.id))
+        found = self.symbolic(node, step, combined, result)
+        return None if found is None else self._over(found, combined, self.planned.confidences.get(node.id))
 
     def _asked(self, node: Node, step: Step, result: Result) -> list[Scored]:
         """The answers of everything that suits the question."""
-        combined = self._combined(() if node is self._tree.root else outer_references(node), result)
+        combined = self._combined(() if node is self.tree.root else outer_references(node), result)
         inner = bool(node.children)
         scored: list[Scored] = []
         if inner:
             scored += self._from_children(node, step, result)
-        if inner and (self._children_only or self._walk.corrected(node)):
+        if inner and ((self.options.children_only or self.options.flat) or self.corrected(node)):
             return scored
-        p = self._sure.get(node.id)
-        suited: list[tuple[int, Scored]] = self._executors.graph(node, step, combined, result)
-        suited += self._executors.text(node, step, combined, result, schedule=True)
+        p = self.planned.confidences.get(node.id)
+        suited: list[tuple[int, Scored]] = self.graph(node, step, combined, result)
+        suited += self.text(node, step, combined, result, schedule=True)
         unread = [note for note in result.dropped if note in (UNSUITED, UNSUITED_TO_RERANKER)]
         if not suited and not any(one.found for one in scored) and unread:
             result.dropped.remove(unread[0])
             result.dropped.append(_NOTHING_SUITS)
-            suited = self._executors.text(node, step, combined, result, schedule=False)
-        self._executors.tell_sources(node)
+            suited = self.text(node, step, combined, result, schedule=False)
+        if len(told := self.told.get(node.id, {})) > 1:
+            tell_sources(self.tools, node.id, told)
         for place, one in suited:
             own = _times(p, one.candidate.score)
             score = mean((own, *combined[place].scores)) if combined[place].scores else own
@@ -379,18 +270,18 @@ class _Walk:
 
     def _from_children(self, node: Node, step: Step, result: Result) -> list[Scored]:
         """The last child's answers where it rests on the others; else what is said of all together."""
-        passed = self._executors.passed_up(node, self._results)
+        passed = self.passed_up(node)
         if passed is not None:
             return passed
         children = [child.id for child in node.children]
         combined = self._combined(children, result)
-        found = self._executors.together(node, step, children, combined, result)
-        return self._over(found, combined, self._sure.get(node.id))
+        found = self.together(node, step, children, combined, result)
+        return self._over(found, combined, self.planned.confidences.get(node.id))
 
     def _combined(self, steps: Sequence[int], result: Result) -> list[Combination]:
-        made, left = combinations(self._results, steps, self._options.cap)
+        made, left = combinations(self.results, steps, self.options.cap)
         if left:
-            told = f"{left} of {left + len(made)} combinations of earlier answers left out (limit {self._options.cap})"
+            told = f"{left} of {left + len(made)} combinations of earlier answers left out (limit {self.options.cap})"
             result.dropped.append(told)
         return made
 
@@ -411,34 +302,33 @@ class _Walk:
         result.confidence = best.candidate.score
         if best.candidate.origin == GRAPH:
             result.signals = step_signals(result)
-            result.confidence = self._tools.calibration.step.probability(result.signals)
-        return weighed_step(self._tools, result)
+            result.confidence = self.tools.calibration.step.probability(result.signals)
+        return weighed_step(self.tools, result)
 
     def _final(self, node: Node, step: Step, result: Result, best: Scored | None) -> Result:
         """The root's result: verified, or a guess where there is no answer and guesses are on, or the model's own."""
-        tools, question = self._tools, step.question
+        tools, question = self.tools, step.question
         if best is None:
             return closed(tools, question, self._last_resort(node, step, result))
         result.confidence = best.candidate.score
         if best.candidate.origin in (CHILDREN, COMPUTED):
-            if any(self._walk.by_user(one) for one in below(node)):
+            if any(self.by_user(one) for one in below(node)):
                 return result  # the calibration knows of no user
-            natural = all(one.call is None and one.operation is None for one in self._tree.nodes())
-            return closed_tree(tools, self._tree, question, result, self._results, natural=natural)
+            natural = all(one.call is None and one.operation is None for one in self.tree.nodes())
+            return closed_tree(tools, self.tree, question, result, self.results, natural=natural)
         if best.candidate.origin == TEXT and best.reading is not None:
             checked = tools.reader.checked(node.id, best.reading)
             result.values, result.signals = values_read(checked), result.signals | checked.signals
         return closed(tools, question, result)
 
     def _last_resort(self, node: Node, step: Step, result: Result) -> Result:
-        reader = self._tools.reader
+        reader = self.tools.reader
         if result.none:
             return result
-        if result.evidence and self._tools.settings.features.guess:
-            guessed = reader.whole(node.id, step.question, result.evidence, guess=True)
-            noted = replace(guessed, dropped=(*result.dropped, *guessed.dropped, GUESSED))
-            if guessed.answers:
-                return result_of(reader.checked(node.id, noted), "direct_rag", result.evidence)
+        if result.evidence and self.tools.settings.features.guess:
+            guess = guessed(self.tools, node.id, step.question, result.evidence, result.dropped)
+            if guess.answers:
+                return result_of(reader.checked(node.id, guess), "direct_rag", result.evidence)
         told = reader.from_memory(node.id, step.question)
         if told.answers:
             made = result_of(told, "closed_book", result.evidence)
@@ -447,6 +337,20 @@ class _Walk:
             made.signals[names.MEMORY] = 1.0
             return made
         return result
+
+
+class RoHT(Planned):
+    name = "roht"
+    summary = "ask every question of a tree of graph, text and its parts, as they suit it; answers carry probabilities"
+    paper = (
+        "Zhang et al.: Reasoning over Hierarchical Question Decomposition Tree for Explainable Question Answering, "
+        "ACL 2023"
+    )
+    options = RoHTOptions
+    walk = _Walk
+
+    def planned(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> PlanReady:
+        return hierarchical_plan(question, plan, origin, tools, flat=RoHTOptions.of(tools.options).flat)
 
 
 def _times(p: float | None, score: float | None) -> float | None:

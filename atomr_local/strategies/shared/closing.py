@@ -1,41 +1,31 @@
-"""Answers with a score: the mean log-probability of the reasons that the model gives for them (ProbTree, section 3.2).
-
-Reasons are asked for by a form. An adapter that has learnt the closed tasks gives none: there the answer itself is
-scored. Where the model tells no log-probabilities, the score is the logarithm of the share of samples that agree.
-"""
+"""The answer to the whole question as every strategy hands it over: weighed in the same way."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain
 
-from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key, names_in
 from atomr_local.language.question_kind import expected_type
 from atomr_local.reasoning import confidence as names
 from atomr_local.reasoning.answer_selection import step_signals, tree_signals, whole_signals
-from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
-from atomr_local.reasoning.asking.writer import WrittenForm
-from atomr_local.reasoning.candidates import Candidate, mean, vote
+from atomr_local.reasoning.asking.writer import FilledForm, WrittenForm
+from atomr_local.reasoning.candidates import Candidate, Vote, vote
 from atomr_local.reasoning.confidence import MEMORY, READING
 from atomr_local.reasoning.operations.compute import computed_question, evidence_of
+from atomr_local.reasoning.operations.operands import alike
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
-from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_formats import VERDICTS, Reading
-from atomr_local.reasoning.reading.checks import holds
+from atomr_local.reasoning.reading.checks import holds, mentioned_share
 from atomr_local.reasoning.results import Result, distinct, product_confidence, text_values
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.tree.nodes import ROOT_ID, Literal, Node, Operator, OperatorCall, References, Tree
-
-# The answer to the whole question as every strategy hands it over: weighed in the same way.
-
 
 # Noted where a strategy had to stop early.
 CALLS_USED = "the question's model calls are used: answered from what had been found"
@@ -57,20 +47,6 @@ def closed(tools: QuestionContext, question: str, result: Result) -> Result:
         result.signals = whole_signals(question, result)
         result.confidence = tools.calibration.of_whole(result.signals)
     return result
-
-
-def at_root(tools: QuestionContext, question: str, conclude: Callable[[], Result], notes: Sequence[str] = ()) -> Result:
-    """The result of the root's own step, :func:`closed`. A few calls over the limit are left for it.
-
-    Args:
-        conclude: makes the answer from what was found.
-        notes: of the way to it; they may grow meanwhile, and come first.
-    """
-    with tools.steps.root(question) as root, tools.asking.concluding():
-        result = closed(tools, question, conclude())
-        result.dropped = [*notes, *result.dropped]
-        root.result = result
-    return root.result
 
 
 def closed_tree(
@@ -103,19 +79,21 @@ def weighed_step(tools: QuestionContext, result: Result) -> Result:
 
 
 def read_whole(tools: QuestionContext, node_id: int, question: str, evidence: Sequence[Evidence]) -> Reading:
-    """An answer to the whole question from the evidence, best first; a guess if there is none and guesses are on.
-
-    Raises:
-        ModelError: the model failed.
-        Cancelled: the question was cancelled.
-    """
+    """An answer to the whole question from the evidence, best first; a guess if there is none and guesses are on."""
     if not evidence:
         return Reading()
     reading = tools.reader.whole(node_id, question, evidence)
     if not reading.answers and reading.problem is None and tools.settings.features.guess:
-        guessed = tools.reader.whole(node_id, question, evidence, guess=True)
-        reading = replace(guessed, dropped=(*guessed.dropped, GUESSED))
+        reading = guessed(tools, node_id, question, evidence)
     return tools.reader.checked(node_id, reading)
+
+
+def guessed(
+    tools: QuestionContext, node_id: int, question: str, evidence: Sequence[Evidence], notes: Sequence[str] = ()
+) -> Reading:
+    """An answer where Unknown is not allowed, noted as a guess behind these notes."""
+    reading = tools.reader.whole(node_id, question, evidence, guess=True)
+    return replace(reading, dropped=(*notes, *reading.dropped, GUESSED))
 
 
 def result_of(reading: Reading, method: Method, evidence: Sequence[Evidence]) -> Result:
@@ -125,11 +103,54 @@ def result_of(reading: Reading, method: Method, evidence: Sequence[Evidence]) ->
         method if reading.answers else None,
         reading.confidence if reading.answers else None,
         list(evidence),
-        [item.id for item in reading.cited if item in evidence],
+        cited=[item.id for item in reading.cited if item in evidence],
         dropped=list(reading.dropped),
-        error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
+        error=unreadable(reading.problem),
         signals=reading.signals | ({names.GUESS: 1.0} if GUESSED in reading.dropped else {}),
     )
+
+
+def unreadable(problem: str | None) -> dict[str, str] | None:
+    """The error of a step whose answer could not be read."""
+    return {"title": "Answer not readable", "message": problem} if problem else None
+
+
+def holding(question: str, answers: Sequence[str], evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The evidence that holds one of the answers, first what mentions most of the question."""
+    held = [item for item in evidence if any(holds(answer, item) for answer in answers)]
+    return sorted(held, key=lambda item: mentioned_share(question, [item]) or 0.0, reverse=True)
+
+
+def voted(tally: Vote, draws: int, what: str, notes: Sequence[str]) -> Result:
+    """The answer of most of so many draws, which are `what`, of the model's own knowledge."""
+    weighed = tuple(Candidate(text_values([text]), count / draws, "model") for text, count in tally.counts.items())
+    counted = f"{tally.counts[tally.answer]} of {draws} {what}"
+    return Result(
+        text_values([tally.answer]), "closed_book", computation=counted, dropped=list(notes), candidates=weighed
+    )
+
+
+def same(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    """Whether two answers name the same things, in any order."""
+    keys = [answer_key(", ".join(value.text for value in values)) for values in (one, other)]
+    if keys[0] == keys[1]:
+        return True
+    left = list(other)
+    for value in one:
+        match = next((item for item in left if alike(value, item) is True), None)
+        if match is None:
+            return _split(one, other)
+        left.remove(match)
+    return not left
+
+
+def _split(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    """Whether one of the answers lists in one text what the other has apart."""
+    alone, several = sorted((one, other), key=len)
+    if len(alone) != 1 or len(several) < 2:
+        return False
+    parts = alone[0].text.replace(" and ", ", ").split(", ")
+    return sorted(answer_key(part) for part in parts if part.strip()) == sorted(answer_key(v.text) for v in several)
 
 
 def echoes(question: str, answer: str) -> bool:
@@ -166,24 +187,12 @@ NO_LOOK_UP = "nothing was looked up: this is the model's own knowledge"
 _SHARP = 3.0
 
 
-@dataclass(frozen=True)
-class Final:
-    """The answer that the model ended with, and the mean log-probability of its tokens; None if unknown."""
-
-    text: str
-    logprob: float | None
-
-
 def answer_from(
-    tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]], final: Final | None
+    tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]], final: FilledForm | None
 ) -> Result:
     """The final answer: the one that the model ended with, or else one that is asked for outright.
 
     It cites what the steps cite.
-
-    Raises:
-        ModelError: the model failed.
-        Cancelled: the question was cancelled.
     """
     results = [result for _, result in steps]
     answered = [result for result in results if result.values]
@@ -221,7 +230,11 @@ def following_from(question: str, steps: Sequence[tuple[str, Result]]) -> Result
     # What no step has found, but the model remembered, is told as its memory.
     method = "child" if cited or last.method != "closed_book" else last.method
     return Result(
-        last.values, method, product_confidence(*(one.confidence for one in results.values())), evidence, cited
+        last.values,
+        method,
+        product_confidence(*(one.confidence for one in results.values())),
+        evidence,
+        cited=cited,
     )
 
 
@@ -230,10 +243,6 @@ def from_answered(tools: QuestionContext, question: str, steps: Sequence[tuple[s
 
     Its confidence is a power of the probability that every step is right, see `_SHARP`. Without an answer if a step has
     none, or if one before the last has several, of which no question can be about one; and without steps.
-
-    Raises:
-        ModelError: the model failed.
-        Cancelled: the question was cancelled.
     """
     results = {number: result for number, (_, result) in enumerate(steps, 1)}
     evidence, cited = evidence_of(results.values())
@@ -280,7 +289,7 @@ def as_tree(question: str, steps: Sequence[tuple[str, Result]]) -> tuple[Tree, l
     return Tree(Node(ROOT_ID, question, children=tuple(nodes))), [node.id for node in nodes if node.id not in used]
 
 
-def _written(final: Final, results: Sequence[Result]) -> Result:
+def _written(final: FilledForm, results: Sequence[Result]) -> Result:
     """What the model ended with: no surer than the least sure answer before it."""
     values = final_values(final.text)
     if not values:
@@ -290,22 +299,16 @@ def _written(final: Final, results: Sequence[Result]) -> Result:
     return Result(values, "child", min(known, default=None) if own is not None else None)
 
 
+# Answers with a score.
+
+REASONS, ANSWER = "Reasons", "Answer"  # what a form asks for
+
 TEXT, CHILDREN, MODEL, GRAPH, COMPUTED = "text", "children", "model", "graph", "computed"
 UNKNOWN_SCORE = -math.inf
-_PACKAGE = "atomr_local.strategies.shared"
-_REASONS, _ANSWER = "Reasons", "Answer"
-_ANSWER_TOKENS = 20
-_SAMPLES = 3
-_TEMPERATURE = 0.7  # of the samples after the first, which is greedy
+CALLS_A_WAY = 3  # samples, where the model tells no log-probabilities
 REPEATED = "the model knows no answer: it only repeated the question"
-AGREEMENT = f"scores are the agreement of {_SAMPLES} samples: the model tells no log-probabilities"
+AGREEMENT = f"scores are the agreement of {CALLS_A_WAY} samples: the model tells no log-probabilities"
 _NUMBER = re.compile(r"\[(\d{1,3})\]")
-
-
-@cache
-def _form(name: str) -> Form:
-    fields = (Line(_REASONS), Line(_ANSWER, _ANSWER_TOKENS))
-    return Form(_PACKAGE, name, fields, worked_examples(_PACKAGE, f"{name}_examples"))
 
 
 @dataclass(frozen=True)
@@ -332,111 +335,12 @@ class Scored:
         return bool(self.candidate.values)
 
 
-Way = tuple[str, Callable[[], Scored]]  # an origin, and what answers from there
-
-
-@dataclass(frozen=True)
-class ScoredAnswers:
-    """Has the model answer in one way or another, each answer with its score. Thread-safe."""
-
-    tools: QuestionContext
-
-    def from_evidence(self, node_id: int, question: str, evidence: Sequence[Evidence], *, whole: bool) -> Scored:
-        """Open book; `whole`: from what was collected for several questions, not for this look-up alone."""
-        reader = self.tools.reader
-        read = reader.whole if whole else reader.from_evidence
-        return self._answer(
-            TEXT,
-            lambda: read(node_id, question, evidence),
-            lambda draws, temperature: self.tools.writer.write(
-                node_id,
-                "open book",
-                _form("evidence"),
-                evidence=evidence,
-                draws=draws,
-                temperature=temperature,
-                question=question,
-            ),
-        )
-
-    def from_memory(self, node_id: int, question: str) -> Scored:
-        """Closed book. An answer that only repeats the question is none."""
-        found = self._answer(
-            MODEL,
-            lambda: self.tools.reader.from_memory(node_id, question),
-            lambda draws, temperature: self.tools.writer.write(
-                node_id, "closed book", _form("memory"), draws=draws, temperature=temperature, question=question
-            ),
-        )
-        if not found.found or not all(repeats_question(question, value.text) for value in found.candidate.values):
-            return found
-        nothing = replace(found.candidate, values=(), score=UNKNOWN_SCORE, evidence=())
-        return replace(found, candidate=nothing, signals={}, notes=(*found.notes, REPEATED))
-
-    def from_children(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Scored:
-        """From sub-questions and their answers."""
-        lines = [f"{number}. {asked} {answer}" for number, (asked, answer) in enumerate(steps, 1)]
-        return self._answer(
-            CHILDREN,
-            lambda: self.tools.reader.from_steps(node_id, question, steps),
-            lambda draws, temperature: self.tools.writer.write(
-                node_id,
-                "combine",
-                _form("children"),
-                draws=draws,
-                temperature=temperature,
-                steps=lines,
-                question=question,
-            ),
-        )
-
-    def _answer(
-        self, origin: str, read: Callable[[], Reading], write: Callable[[int, float], list[WrittenForm]]
-    ) -> Scored:
-        if self.tools.asking.lean:
-            reading = read()
-            score = answer_score(reading)
-            if score is not None:
-                cited = tuple(item.id for item in reading.cited)
-                candidate = Candidate(values_read(reading), score, origin, cited)
-                signals = reading.signals | _memory(origin)
-                return Scored(candidate, "", signals, reading.dropped, reading.problem, reading)
-        [written] = write(1, 0.0)
-        found = _scored(origin, written)
-        if not found.found or found.candidate.score is not None:
-            return found
-        return _agreed([found, *(_scored(origin, one) for one in write(_SAMPLES - 1, _TEMPERATURE))])
-
-
-def answers_each_way(tools: QuestionContext, ways: Sequence[Way], result: Result) -> list[Scored]:
-    """An answer each way, side by side; one that fails leaves the others. Notes and problems go to `result`."""
-    left = tools.asking.calls_left
-    if len(ways) > left:
-        ways = ways[:left]
-        result.dropped.append(CALLS_USED)
-
-    def one(way: Way) -> Scored:
-        origin, answer = way
-        try:
-            return answer()
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            return Scored(Candidate((), UNKNOWN_SCORE, origin), problem=error.message)
-
-    # Where calls are short, the first ways have them.
-    together = tools.settings.llm.parallel if left >= _SAMPLES * len(ways) else 1
-    scored = run_each(one, ways, together)
+def tell_problems(scored: Sequence[Scored], result: Result) -> None:
+    """Put the notes of the answers, and what could not be read, into the step's result."""
     problems = [f"{one.candidate.origin}: {one.problem}" for one in scored if one.problem is not None]
     result.dropped = list(dict.fromkeys(chain(result.dropped, *(one.notes for one in scored), problems)))
     if problems:
-        result.error = {"title": "Answer not readable", "message": "; ".join(problems)}
-    return scored
-
-
-def children_score(combined: float | None, decomposed: float | None, children: Iterable[float | None]) -> float | None:
-    """The mean over the reasons, the decomposition and the scores of the children, as far as they are known."""
-    return mean((combined, decomposed, *children))
+        result.error = unreadable("; ".join(dict.fromkeys(problems)))
 
 
 def answer_score(reading: Reading) -> float | None:
@@ -447,30 +351,24 @@ def answer_score(reading: Reading) -> float | None:
     return sum(math.log(share) if share > 0 else UNKNOWN_SCORE for share in shares) / len(shares) if shares else None
 
 
-def answer_p(reading: Reading) -> float | None:
-    """exp of :func:`answer_score`: 0 for Unknown, None if it is not known."""
-    score = answer_score(reading)
-    return math.exp(score) if score is not None else None
+def memory_signals(origin: str) -> dict[str, float]:
+    return {MEMORY: 1.0} if origin == MODEL else {}
 
 
-def _scored(origin: str, written: WrittenForm) -> Scored:
-    values = distinct(list(chain.from_iterable(map(final_values, written[_ANSWER].split(";")))))
+def with_reasons(origin: str, written: WrittenForm) -> Scored:
+    values = distinct(list(chain.from_iterable(map(final_values, written[ANSWER].split(";")))))
     cited = _cited(written, [value.text for value in values])
-    candidate = Candidate(values, written.logprob(_REASONS) if values else UNKNOWN_SCORE, origin, cited)
+    candidate = Candidate(values, written.logprob(REASONS) if values else UNKNOWN_SCORE, origin, cited)
     sure = written.generation.mean_probability
     signals = {READING: sure} if sure is not None and values else {}
-    return Scored(candidate, written[_REASONS], signals | _memory(origin), written.dropped, written.problem)
-
-
-def _memory(origin: str) -> dict[str, float]:
-    return {MEMORY: 1.0} if origin == MODEL else {}
+    return Scored(candidate, written[REASONS], signals | memory_signals(origin), written.dropped, written.problem)
 
 
 def _cited(written: WrittenForm, answers: Sequence[str]) -> tuple[str, ...]:
     """The passages that the reasons name by number, and for an answer that none of them has the first that has it."""
     if not answers:
         return ()
-    numbers = [int(number) for number in _NUMBER.findall(written[_REASONS])]
+    numbers = [int(number) for number in _NUMBER.findall(written[REASONS])]
     cited = [written.shown[number - 1] for number in numbers if 1 <= number <= len(written.shown)]
     for answer in answers:
         if not any(holds(answer, item) for item in cited):
@@ -478,12 +376,12 @@ def _cited(written: WrittenForm, answers: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.id for item in cited))
 
 
-def _agreed(samples: Sequence[Scored]) -> Scored:
+def agreed(samples: Sequence[Scored]) -> Scored:
     """The answer of most samples, with the logarithm of their share; Unknown never wins."""
     answers = [sample.candidate.answer for sample in samples]
     won = vote(answers)
     first = next(one for one, said in zip(samples, answers, strict=True) if answer_key(said) == answer_key(won.answer))
-    share = len(samples) * won.share / _SAMPLES
+    share = len(samples) * won.share / CALLS_A_WAY
     candidate = replace(first.candidate, score=math.log(share))
     return replace(first, candidate=candidate, notes=(*first.notes, AGREEMENT))
 

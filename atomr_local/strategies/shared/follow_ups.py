@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import names_in
 from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import two_questions
 from atomr_local.reasoning.operators import GUESSED
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.checks import supported
 from atomr_local.reasoning.results import Result, citations_hold
-from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.verdict.reasons import mentioned
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.closing import CALLS_USED, OWN, UNTOLD, closed, result_of
 from atomr_local.strategies.shared.loop import asked_before, same_question
+from atomr_local.strategies.shared.plans import plan_ready
+from atomr_local.strategies.shared.tasks import Tasks
 from atomr_local.strategies.shared.tools import searched
+from atomr_local.strategies.shared.trained import tasks_of
 from atomr_local.tree.calls import NO_QUESTION
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _ELSEWHERE = "the cited passage tells something else"
@@ -43,6 +45,7 @@ class FollowUps:
         steps: what was asked, with the results so far.
         notes: why no more was asked, where that was not the model's choice.
         complete: whether the model chose to ask no more.
+        final: the answer that it ended with, if it did.
     """
 
     question: str
@@ -55,20 +58,15 @@ class FollowUps:
     steps: list[tuple[str, Result]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     complete: bool = False
+    final: FilledForm | None = None
 
-    def ask(self, write: Callable[[], str] | None = None) -> None:
+    def ask(self) -> None:
         """Ask and answer, until no more is asked, one repeats, or a limit is reached. Without memory one that has no
         answer is the last, too.
-
-        Args:
-            write: gives the next follow-up, "" if there is none; by default the model does that has learnt to ask on.
-
-        Raises:
-            AtomrError: the model failed before there was a follow-up.
-            Cancelled: the question was cancelled.
         """
+        tasks = tasks_of(self.question, self.tools)
         while len(self.steps) < self.most:
-            if not (follow_up := self._next(write or self._written)):
+            if not (follow_up := self._next(tasks)):
                 return
             with self.tools.steps.open(follow_up, label="follow-up") as step:
                 step.result = self._answered(step.id, follow_up)
@@ -77,13 +75,13 @@ class FollowUps:
                 return
         self.notes.append(f"no more than {self.most} follow-up questions")
 
-    def _next(self, write: Callable[[], str]) -> str:
+    def _next(self, tasks: Tasks) -> str:
         """The next follow-up; "" if there is none."""
         if not self.tools.asking.calls_left:
             self.notes.append(CALLS_USED)
             return ""
         try:
-            follow_up = write()
+            written = tasks.follow_up([(asked, result.told) for asked, result in self.steps])
         except Cancelled:
             raise
         except AtomrError as error:
@@ -91,6 +89,8 @@ class FollowUps:
                 raise
             self.notes.append(f"no further follow-up: {error.message}")
             return ""
+        follow_up, self.final = written.question, written.final
+        self.notes += [note for note in written.notes if note not in self.notes]
         if any(same_question(follow_up, barred) for barred in self.barred):
             self.notes.append(f"not asked again: {follow_up}")
             return ""
@@ -100,15 +100,12 @@ class FollowUps:
             return ""
         return follow_up
 
-    def _written(self) -> str:
-        """What a model writes that has learnt to ask on; "" if it asks no more."""
-        steps = [(asked, result.told) for asked, result in self.steps]
-        written = self.tools.reader.follow_ups(ROOT_ID, self.question, steps)
-        return written[0] if written else ""
-
     def _answered(self, node_id: int, follow_up: str) -> Result:
         """The answer to a follow-up from what is found, or else, if that is allowed, from the model's memory."""
-        evidence, notes = self._search(node_id, follow_up)
+        shown = [result.answer for _, result in self.steps]
+        request = Request(follow_up, follow_up, top_k=self.k)
+        found = searched(self.tools, node_id, request, self.question, answers=shown, sources=self.where)
+        evidence = found.evidence
         result = Result(evidence=evidence)
         if evidence:
             reading = _citing_facts(self.tools.reader.from_evidence(node_id, follow_up, evidence), evidence)
@@ -121,15 +118,8 @@ class FollowUps:
             told = [UNTOLD if evidence else OWN] if own.values else []
             own.dropped = [*result.dropped, *unread, *own.dropped, *told]
             result = own
-        result.dropped = [*notes, *result.dropped]
+        result.dropped = [*found.dropped, *found.problems, *result.dropped]
         return result
-
-    def _search(self, node_id: int, follow_up: str) -> tuple[list[Evidence], list[str]]:
-        """What the sources have, and notes."""
-        shown = [result.answer for _, result in self.steps]
-        request = Request(follow_up, follow_up, top_k=self.k)
-        found = searched(self.tools, node_id, request, self.question, answers=shown, sources=self.where)
-        return found.evidence, [*found.dropped, *found.problems]
 
 
 def _citing_facts(reading: Reading, evidence: Sequence[Evidence]) -> Reading:
@@ -161,10 +151,6 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
     It is told as the step of a tree that has no other, whose result is told only if it is the answer. Only an answer
     from people's own documents is sure enough: those ask for one passage, encyclopedias for several. None: the model
     cannot point, there are no documents to read, or the user keeps a plan for this question.
-
-    Raises:
-        ModelError: the model failed.
-        Cancelled: the question was cancelled.
     """
     if not tools.reader.points or SourceName.TEXT not in tools.retriever.names:
         return None, False
@@ -209,7 +195,6 @@ def pointed_alone(question: str, tools: QuestionContext) -> Result:
 
     Raises what :func:`read_first` raises.
     """
-    tree = fallback_tree(question)
-    tools.steps.begin_tree(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="rule", attempts=0))
+    tools.steps.begin_tree(plan_ready(fallback_tree(question), "rule"))
     tools.steps.begun(tools.steps.root(question))
     return closed(tools, question, tools.operators.pointed(ROOT_ID, question))

@@ -13,14 +13,14 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key, name_key, names_in
 from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.asking.forms import Branch, Field, Form, Line
-from atomr_local.reasoning.asking.writer import WrittenForm
+from atomr_local.reasoning.asking.writer import FilledForm, WrittenForm
 from atomr_local.reasoning.reading.checks import named_in
 from atomr_local.reasoning.results import Action, Result, add_evidence, product_confidence
 from atomr_local.reasoning.steps import Step
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.strategies.shared.closing import CALLS_USED, Final
+from atomr_local.strategies.shared.closing import CALLS_USED
 
 THOUGHT, ACTION, INPUT, OBSERVATION = "Thought", "Action", "Input", "Observation"
 _ACTION_ALONE = "Write the action and its input alone."
@@ -92,61 +92,43 @@ class Round:
         return f"{sanitize_line(self.seen.title)}: {text}" if self.seen.title else text
 
 
+@dataclass(eq=False)
 class Loop:
     """Runs tools in rounds for one question.
 
     Attributes:
+        at_hand: the tools; the form's template explains each.
+        form: template and worked examples; its fields are made here.
+        most: rounds.
+        thinks: gives the thought of a round, by the round's step; None: the model writes it.
         evidence: everything that the tools gave.
         notes: how the loop ended, where it did not end with an answer.
         taken: rounds so far.
     """
 
-    def __init__(
-        self,
-        question: str,
-        tools: QuestionContext,
-        at_hand: Sequence[Tool],
-        form: Form,
-        rounds: int,
-        *,
-        thinks: Callable[[int], str] | None = None,
-    ) -> None:
-        """Prepare the loop.
+    question: str
+    tools: QuestionContext
+    at_hand: Sequence[Tool]
+    form: Form
+    most: int
+    thinks: Callable[[int], str] | None = None
+    evidence: list[Evidence] = field(default_factory=list, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+    taken: int = field(default=0, init=False)
+    _rounds: list[Round] = field(default_factory=list, init=False)
+    _names: dict[str, None] = field(default_factory=dict, init=False)
+    _tried: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
+    _repeats: int = field(default=0, init=False)  # one after another
 
-        Args:
-            at_hand: the tools; the form's template explains each.
-            form: template and worked examples; its fields are made here.
-            rounds: the most.
-            thinks: gives the thought of a round, by the round's step; None: the model writes it.
-        """
-        self.evidence: list[Evidence] = []
-        self.notes: list[str] = []
-        self.taken = 0
-        self._question = question
-        self._asked = named_in(question)
-        self._toolbox = tools
-        self._at_hand = {tool.name: tool for tool in at_hand}
-        self._form = replace(form, stop=(OBSERVATION,))
-        self._most = rounds
-        self._thinks = thinks
-        self._rounds: list[Round] = []
-        self._names: dict[str, None] = {}
-        self._tried: dict[tuple[str, str], int] = {}
-        self._repeats = 0  # one after another
-
-    def run(self) -> Final | None:
-        """Rounds until one ends with an answer; None if none does within the limits.
-
-        Raises:
-            Cancelled: the question was cancelled.
-        """
-        for number in range(1, self._most + 1):
-            if not self._toolbox.asking.calls_left:
+    def run(self) -> FilledForm | None:
+        """Rounds until one ends with an answer; None if none does within the limits."""
+        for number in range(1, self.most + 1):
+            if not self.tools.asking.calls_left:
                 self.notes.append(CALLS_USED)
                 return None
             final = None
             self.taken = number
-            with self._toolbox.steps.open(self._question, label=f"round {number}") as step:
+            with self.tools.steps.open(self.question, label=f"round {number}") as step:
                 final = self._round(step, number)
             if final is not None:
                 return final
@@ -156,10 +138,10 @@ class Loop:
             if self._repeats >= _MOST_REPEATS:
                 self.notes.append(f"no further round: the model repeated what it had tried {self._repeats} times")
                 return None
-        self.notes.append(f"no answer in {self._most} rounds")
+        self.notes.append(f"no answer in {self.most} rounds")
         return None
 
-    def _round(self, step: Step, number: int) -> Final | None:
+    def _round(self, step: Step, number: int) -> FilledForm | None:
         turns, notes = self._turns()
         written, thought = self._written(step, turns, notes)
         this = Round(thought)
@@ -167,9 +149,9 @@ class Loop:
         if written.problem is None:
             this.action = Action(written[ACTION], written[INPUT])
             step.result = Result(thought=thought, action=this.action)
-            tool = self._at_hand[this.action.name]
+            tool = next(one for one in self.at_hand if one.name == written[ACTION])
             if tool.use is None:
-                final = Final(written[INPUT], written.logprob(INPUT))
+                final = written.fields[INPUT]
             else:
                 this.seen = self._used(step, tool, tool.use, this.action.input, number)
         else:
@@ -182,32 +164,33 @@ class Loop:
             evidence=list(this.seen.evidence),
             thought=thought,
             action=this.action,
-            observation="" if final is not None else this.observation(self._question, self._words),
+            observation="" if final is not None else this.observation(self.question, self._words),
             dropped=[*step.result.dropped, *notes],
         )
         return final
 
     def _written(self, step: Step, turns: list[tuple[str, str]], notes: list[str]) -> tuple[WrittenForm, str]:
         """The filled form and the thought; without a readable action it is asked for once more, alone."""
-        given = self._thinks(step.id) if self._thinks is not None else None
-        names = (*self._asked, *list(self._names)[-_MOST_NAMES:])
-        fields = {tool.name: tool.field(names) for tool in self._at_hand.values()}
+        given = self.thinks(step.id) if self.thinks is not None else None
+        names = (*named_in(self.question), *list(self._names)[-_MOST_NAMES:])
+        fields = {tool.name: tool.field(names) for tool in self.at_hand}
+        stopped = replace(self.form, stop=(OBSERVATION,))
         action = Branch(ACTION, {name: (field,) for name, field in fields.items() if field is not None})
         if given is not None:
             told = [*turns, (f"{THOUGHT}: {given}", _ACTION_ALONE)]
-            alone = replace(self._form, fields=(action,))
-            [written] = self._toolbox.writer.write(step.id, "act", alone, turns=told, question=self._question)
+            alone = replace(stopped, fields=(action,))
+            [written] = self.tools.writer.write(step.id, "act", alone, turns=told, question=self.question)
             return written, given
-        form = replace(self._form, fields=(Line(THOUGHT), action))
-        [written] = self._toolbox.writer.write(step.id, "act", form, turns=turns, question=self._question)
+        form = replace(stopped, fields=(Line(THOUGHT), action))
+        [written] = self.tools.writer.write(step.id, "act", form, turns=turns, question=self.question)
         thought = written[THOUGHT]
         self.notes += [note for note in written.dropped if note not in self.notes]  # the same in every round
-        if written.problem is not None and self._toolbox.asking.calls_left:
+        if written.problem is not None and self.tools.asking.calls_left:
             step.result = Result(thought=thought)
             notes.append(f"asked again: {written.problem}")
             turns = [*turns, (f"{THOUGHT}: {thought}", _ACTION_ALONE)]
             alone = replace(form, fields=(action,))
-            [written] = self._toolbox.writer.write(step.id, "act again", alone, turns=turns, question=self._question)
+            [written] = self.tools.writer.write(step.id, "act again", alone, turns=turns, question=self.question)
         return written, thought
 
     def _used(self, step: Step, tool: Tool, use: Callable[[int, str], Observed], given: str, number: int) -> Observed:
@@ -222,9 +205,7 @@ class Loop:
             raise
         except AtomrError as error:
             step.result.error = {"title": error.title, "message": error.message}
-            seen = Observed(
-                f"this failed: {error.message}", evidence=tuple(self._toolbox.recorder.evidence_of(step.id))
-            )
+            seen = Observed(f"this failed: {error.message}", evidence=tuple(self.tools.recorder.evidence_of(step.id)))
         if not seen.more:
             self._tried[key] = number
         return seen
@@ -232,19 +213,19 @@ class Loop:
     @property
     def _words(self) -> int:
         """Of an observation: as many as of a passage that is read alone."""
-        return 2 * self._toolbox.settings.limits.passage_words
+        return 2 * self.tools.settings.limits.passage_words
 
     def _turns(self) -> tuple[list[tuple[str, str]], list[str]]:
         """The rounds so far as turns of one conversation, and notes: the oldest observations are shortened first."""
         sizes = [self._words] * len(self._rounds)
-        limits, context = self._toolbox.settings.limits, self._toolbox.asking.info.context_tokens
+        limits, context = self.tools.settings.limits, self.tools.asking.info.context_tokens
         budget = min(limits.evidence_tokens, context // 4)
         for fewer in _SHORTENED:
             for place in range(len(sizes) - 1):
                 if self._tokens(sizes) > budget:
                     sizes[place] = fewer
-        whole = [one.observation(self._question, self._words) for one in self._rounds]
-        shown = [one.observation(self._question, most) for one, most in zip(self._rounds, sizes, strict=True)]
+        whole = [one.observation(self.question, self._words) for one in self._rounds]
+        shown = [one.observation(self.question, most) for one, most in zip(self._rounds, sizes, strict=True)]
         notes = [
             f"observation {place} {'left out' if text == _LEFT_OUT else 'shortened'}: no room"
             for place, (text, full) in enumerate(zip(shown, whole, strict=True), 1)
@@ -254,8 +235,8 @@ class Loop:
         return [(one.written, text) for one, text in zip(self._rounds, told, strict=True)], notes
 
     def _tokens(self, sizes: Sequence[int]) -> int:
-        texts = (one.observation(self._question, most) for one, most in zip(self._rounds, sizes, strict=True))
-        return self._toolbox.asking.count_tokens(Prompt((), (Message("user", "\n".join(texts)),)))
+        texts = (one.observation(self.question, most) for one, most in zip(self._rounds, sizes, strict=True))
+        return self.tools.asking.count_tokens(Prompt((), (Message("user", "\n".join(texts)),)))
 
 
 # What a tool loop is to find out next, from a model that has learnt to ask on.
@@ -263,6 +244,7 @@ class Loop:
 ALL_FOUND = "everything that was to be found out is known"
 
 
+@dataclass(eq=False)
 class AskingOn:
     """Questions of one hop, one after another; each is answered from what the tools give.
 
@@ -271,14 +253,13 @@ class AskingOn:
         answer: to the whole question, once there are no more questions; "" if they do not tell.
     """
 
-    def __init__(self, question: str, tools: QuestionContext) -> None:
-        self.pending = ""
-        self.answer = ""
-        self.finished = False
-        self._question = question
-        self._reader = tools.reader
-        self._steps: list[tuple[str, str]] = []
-        self._sure: list[float | None] = []
+    question: str
+    tools: QuestionContext
+    pending: str = field(default="", init=False)
+    answer: str = field(default="", init=False)
+    finished: bool = field(default=False, init=False)
+    _steps: list[tuple[str, str]] = field(default_factory=list, init=False)
+    _sure: list[float | None] = field(default_factory=list, init=False)
 
     @property
     def confidence(self) -> float | None:
@@ -286,32 +267,22 @@ class AskingOn:
         return product_confidence(*self._sure)
 
     def thought(self, node_id: int) -> str:
-        """What the round is for: the pending question, the next one, or that there is none.
-
-        Raises:
-            AtomrError: the model failed, or no call is left.
-            Cancelled: the question was cancelled.
-        """
+        """What the round is for: the pending question, the next one, or that there is none."""
         if not self.pending and not self.finished:
-            written = self._reader.follow_ups(node_id, self._question, self._steps)
+            written = self.tools.reader.follow_ups(node_id, self.question, self._steps)
             self.pending = written[0] if written else ""
             self.finished = not written
             if self.finished and self._steps:
-                reading = self._reader.from_steps(node_id, self._question, self._steps)
+                reading = self.tools.reader.from_steps(node_id, self.question, self._steps)
                 self.answer = ", ".join(reading.answers)
                 self._sure.append(reading.confidence)
         return self.pending or ALL_FOUND
 
     def read(self, node_id: int, evidence: Sequence[Evidence]) -> str:
-        """What the evidence says to the pending question; "" if nothing: then it stays pending.
-
-        Raises:
-            AtomrError: the model failed, or no call is left.
-            Cancelled: the question was cancelled.
-        """
+        """What the evidence says to the pending question; "" if nothing: then it stays pending."""
         if not self.pending or not evidence:
             return ""
-        reading = self._reader.from_evidence(node_id, self.pending, evidence)
+        reading = self.tools.reader.from_evidence(node_id, self.pending, evidence)
         found = ", ".join(reading.answers)
         if found:
             self._sure.append(reading.confidence)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.language.names import name_key
 from atomr_local.language.question_kind import defined_topic
-from atomr_local.planning.coverage import Respelt, respelt, spelt
+from atomr_local.planning.coverage import respelt, spelt
 from atomr_local.planning.planner import PlanningResult, decompositions
 from atomr_local.reasoning.asking.asking import shown_prompt
 from atomr_local.reasoning.conversation import answering_both, two_questions
@@ -17,8 +18,10 @@ from atomr_local.reasoning.results import Result, fill_question
 from atomr_local.reasoning.revision import ReusedResults
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
-from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.protocol import QuestionContext, Strategy
+from atomr_local.strategies.shared.closing import CALLS_USED
 from atomr_local.tree.calls import AnswerType, Expects
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.natural import flattened, natural, with_parents, without_searches
@@ -60,7 +63,7 @@ def rule_plan(question: str, tools: QuestionContext) -> PlanReady | None:
     """
     tree = _by_rule(question, tools) if tools.planner.examples.kept(question) is None else None
     if tree is not None:
-        return PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="rule", attempts=0)
+        return plan_ready(tree, "rule")
     return None
 
 
@@ -72,11 +75,10 @@ def planned(question: str, tools: QuestionContext) -> PlanReady:
         if not any(problem.fatal for problem in validate(tree, tools.planner.limits)):
             problems = tuple(problem for one in made for problem in one.problems)
             attempts = sum(one.attempts for one in made)
-            compact = to_compact(tree, with_root=True)
-            return PlanReady(tree=tree, compact=compact, origin="rule", attempts=attempts, problems=problems)
+            return plan_ready(tree, "rule", attempts=attempts, problems=problems)
     plan = ask_planner(question, tools)
     tree = rightly_spelt(plan.tree, plan.tree, tools)
-    return ready(plan, tree)
+    return _of_planner(plan, tree)
 
 
 def _by_rule(question: str, tools: QuestionContext) -> Tree | None:
@@ -89,59 +91,55 @@ def _by_rule(question: str, tools: QuestionContext) -> Tree | None:
     return None
 
 
-def ready(plan: PlanningResult, tree: Tree, confidences: dict[int, float] | None = None) -> PlanReady:
-    """The event for the plan, with this tree made of it.
+def plan_ready(tree: Tree, origin: PlanOrigin, attempts: int = 0, **known: Any) -> PlanReady:
+    """The event for a plan; `known`: its other fields."""
+    return PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin=origin, attempts=attempts, **known)
+
+
+def _of_planner(made: PlanningResult, tree: Tree, confidences: dict[int, float] | None = None) -> PlanReady:
+    """The event for the planner's plan, with this tree made of it.
 
     Args:
         confidences: by node, how surely the model wrote what is below it, 0 to 1.
     """
-    return PlanReady(
-        tree=tree,
-        compact=to_compact(tree, with_root=True),
-        origin=plan.origin,
-        attempts=plan.attempts,
-        problems=plan.problems,
-        confidence=plan.confidence,
+    return plan_ready(
+        tree,
+        made.origin,
+        attempts=made.attempts,
+        problems=made.problems,
+        confidence=made.confidence,
         confidences=confidences or {},
     )
 
 
 def rightly_spelt(tree: Tree, plan: Tree, tools: QuestionContext) -> Tree:
-    """The tree with the names that the plan looks up as typed, unless the local sources know only the plan's spelling.
+    """The tree with the names that the plan looks up as typed, unless the local sources know only the plan's
+    spelling."""
+    known = tools.retriever.known
+    return spelt(tree, [name for name in respelt(plan) if known(name.typed) or not known(name.written)])
 
-    Raises:
-        Cancelled: the question was cancelled.
+
+# Trees of questions, for the strategies that walk through one.
+
+
+def hierarchical_plan(
+    question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext, *, flat: bool
+) -> PlanReady:
+    """A hierarchical tree of questions as RoHT has them, with how surely the planner wrote it (p_g).
+
+    Args:
+        plan: the user's, or the one of an answer that is corrected: steps keep their numbers. None: the planner's.
+        flat: the tree's leaves alone.
     """
-    return spelt(tree, [name for name in respelt(plan) if not _put_right(name, tools)])
-
-
-def _put_right(name: Respelt, tools: QuestionContext) -> bool:
-    """Whether the model corrected the name: the sources know its spelling and not the typed one."""
-    return not tools.retriever.known(name.typed) and tools.retriever.known(name.written)
-
-
-# Plans as RoHT has them: a hierarchical tree of questions, with how surely the planner wrote it (p_g).
-
-
-def hierarchical_plan(question: str, tools: QuestionContext, *, flat: bool) -> PlanReady:
-    """The planner's plan as a hierarchical tree; `flat`: its leaves alone."""
+    if plan is not None:
+        tree = _arranged(without_searches(plan, _named(tools)), tools, flat)
+        base = _corrected(tree, tools)
+        sure = 1.0 if base is None else next((one.plan_confidence for one in base.nodes if one.id != ROOT_ID), None)
+        return plan_ready(tree, origin, confidences=_sureness(tree, sure))
     made = ask_planner(question, tools)
     tree = rightly_spelt(without_searches(made.outline or made.tree), made.tree, tools)
     tree = renumbered(_arranged(tree, tools, flat))
-    return ready(made, tree, _sureness(tree, made.confidence if made.origin == "model" else 1.0))
-
-
-def given_hierarchy(plan: Tree, origin: PlanOrigin, tools: QuestionContext, *, flat: bool) -> PlanReady:
-    """A plan of the user's, or the one of an answer that is corrected; steps keep their numbers."""
-    corrections = tools.revision
-    tree = without_searches(plan, corrections.named if corrections is not None else ())
-    tree = _arranged(tree, tools, flat)
-    compact = to_compact(tree, with_root=True)
-    base = corrections.base if corrections is not None else None
-    sure: float | None = 1.0
-    if base is not None and base.plan.compact == compact:
-        sure = next((node.plan_confidence for node in base.nodes if node.id != ROOT_ID), None)
-    return PlanReady(tree=tree, compact=compact, origin=origin, attempts=0, confidences=_sureness(tree, sure))
+    return _of_planner(made, tree, _sureness(tree, made.confidence if made.origin == "model" else 1.0))
 
 
 def _arranged(tree: Tree, tools: QuestionContext, flat: bool) -> Tree:
@@ -158,72 +156,97 @@ def _sureness(tree: Tree, sure: float | None) -> dict[int, float]:
     return {node.id: 1.0 if node.id == ROOT_ID else sure for node in tree.nodes()}
 
 
-# Plans in natural questions, for the strategies that do without operators.
-
-
-def natural_plan(question: str, tools: QuestionContext) -> PlanReady:
-    """The planner's plan without operators, with how surely each question was decomposed."""
+def natural_plan(question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> PlanReady:
+    """A tree of questions without operators, with how surely each was decomposed; `plan`: see
+    :func:`hierarchical_plan`."""
+    if plan is not None:
+        tree = natural(plan, _named(tools))
+        base = _corrected(tree, tools)
+        known = {node.id: node.plan_confidence for node in base.nodes} if base is not None else {}
+        confidences = {node_id: share for node_id, share in known.items() if share is not None}
+        return plan_ready(tree, origin, confidences=confidences)
     made = ask_planner(question, tools)
     tree = natural(made.outline or made.tree)
     sure = decompositions(tree, made.lines)
     numbers = {node.id: number for number, node in enumerate(tree.nodes())}
     tree = renumbered(rightly_spelt(tree, made.tree, tools))
-    return ready(made, tree, {numbers[node_id]: math.exp(logprob) for node_id, logprob in sure.items()})
+    return _of_planner(made, tree, {numbers[node_id]: math.exp(logprob) for node_id, logprob in sure.items()})
 
 
-def given_plan(plan: Tree, origin: PlanOrigin, tools: QuestionContext) -> PlanReady:
-    """A plan of the user's, or the one of an answer that is corrected."""
-    corrections = tools.revision
-    tree = natural(plan, corrections.named if corrections is not None else ())
-    compact = to_compact(tree, with_root=True)
-    same = corrections is not None and corrections.base.plan.compact == compact
-    known = {node.id: node.plan_confidence for node in corrections.base.nodes} if corrections and same else {}
-    confidences = {node_id: share for node_id, share in known.items() if share is not None}
-    return PlanReady(tree=tree, compact=compact, origin=origin, attempts=0, confidences=confidences)
+def _named(tools: QuestionContext) -> Collection[int]:
+    """The steps that the user corrects."""
+    return tools.revision.named if tools.revision is not None else ()
 
 
-# Answers the questions of a tree in post-order, with corrections and repeated questions.
+def _corrected(tree: Tree, tools: QuestionContext) -> Trace | None:
+    """The trace of the answer that is corrected, if this is its plan."""
+    base = tools.revision.base if tools.revision is not None else None
+    return base if base is not None and base.plan.compact == to_compact(tree, with_root=True) else None
 
 
-class TreeWalk:
-    """One walk through one tree.
+Options = TypeVar("Options", bound=StrategyOptions)
+
+
+@dataclass(eq=False)
+class TreeWalk(Generic[Options]):
+    """Answers the questions of one tree in post-order, with corrections and repeated questions.
 
     Attributes:
         results: by node, what was found so far.
         asked: by node, its question with references replaced by answers.
     """
 
-    def __init__(self, question: str, tree: Tree, tools: QuestionContext) -> None:
-        self.results: dict[int, Result] = tools.cache.results
-        self.asked: dict[int, str] = {}
-        self._question = question
-        self._tree = tree
-        self._tools = tools
-        self._reused: ReusedResults | None = None
-        if tools.revision is not None:
-            self._reused = ReusedResults(tree, tools.revision, tools.earlier, tools.retriever.names)
+    question: str
+    planned: PlanReady
+    tools: QuestionContext
+    options: Options
+    asked: dict[int, str] = field(default_factory=dict, init=False)
 
-    def run(self, answer: Callable[[Node, Step], Result]) -> Result:
-        """The root's result; `answer` gives that of each node whose result is neither kept nor the user's."""
-        tools, root = self._tools, self._tree.root
-        if self._reused is not None:
-            self._reused.report(self._tree, tools.cache, tools.recorder, tools.steps)
-        for node in self._tree.bottom_up():
-            asked = self._question if node is root else fill_question(self._tree, node.question, self.results)
+    @property
+    def tree(self) -> Tree:
+        return self.planned.tree
+
+    @property
+    def results(self) -> dict[int, Result]:
+        return self.tools.cache.results
+
+    def step_result(self, node: Node, step: Step) -> Result:
+        """What a step finds that neither is kept nor has an answer of the user's."""
+        raise NotImplementedError
+
+    def root_result(self, node: Node, step: Step) -> Result:
+        """The answer to the whole question; a few calls over the limit are left for it."""
+        raise NotImplementedError
+
+    def run(self) -> Result:
+        """The root's result."""
+        tools, root = self.tools, self.tree.root
+        reused = None
+        if tools.revision is not None:
+            reused = ReusedResults(self.tree, tools.revision, tools.earlier, tools.retriever.names)
+            reused.report(self.tree, tools.cache, tools.recorder, tools.steps)
+        for node in self.tree.bottom_up():
+            asked = self.question if node is root else fill_question(self.tree, node.question, self.results)
             self.asked[node.id] = asked
             if node.id in self.results:
                 continue
             with tools.steps.planned(node.id, asked) as step:
-                step.result = self._given(node) or answer(node, step)
+                given = reused.given(node.id) if reused is not None else None
+                step.result = given or (self._root(step) if node is root else self.step_result(node, step))
             self.results[node.id] = step.result
         return self.results[root.id]
 
-    def _given(self, node: Node) -> Result | None:
-        return self._reused.given(node.id) if self._reused is not None else None
+    def _root(self, step: Step) -> Result:
+        limited = not self.tools.asking.calls_left
+        with self.tools.asking.concluding():
+            result = self.root_result(self.tree.root, step)
+        if limited:
+            result.dropped.insert(0, CALLS_USED)
+        return result
 
     def asked_before(self, node: Node) -> Result | None:
         """The result of an earlier step that asked the same, unless the step itself is corrected."""
-        if self._tools.revision is not None and node.id in self._tools.revision.named:
+        if self.tools.revision is not None and node.id in self.tools.revision.named:
             return None
         key = name_key(self.asked[node.id])
         for node_id, result in self.results.items():
@@ -236,7 +259,7 @@ class TreeWalk:
         return any(self.by_user(one) for one in below(node))
 
     def by_user(self, node: Node) -> bool:
-        return self._tools.recorder.trace.node(node.id).by_user
+        return self.tools.recorder.trace.node(node.id).by_user
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -244,3 +267,20 @@ def below(node: Node) -> Iterator[Node]:
     for child in node.children:
         yield from below(child)
         yield child
+
+
+class Planned(Strategy):
+    """A strategy that walks through a tree of questions; `walk` is what it does with one."""
+
+    revises = True
+    takes_plans = True
+    walk: type[TreeWalk[Any]]
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
+        planned = self.planned(question, plan, origin, tools)
+        tools.steps.begin_tree(planned)
+        return self.walk(question, planned, tools, self.options.of(tools.options)).run()
+
+    def planned(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> PlanReady:
+        """The tree; `plan`: see :func:`hierarchical_plan`."""
+        raise NotImplementedError

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
-from atomr_local.errors import InputError
 from atomr_local.language.names import answer_key, names_in, phrase, words
 from atomr_local.language.words import english
 from atomr_local.reasoning.asking.forms import Field, Line, OneOf, Pair, WordsOf, halves
@@ -40,6 +39,7 @@ NOT_A_QUERY = "not a query of what the graph offers"
 NO_PAGES, NO_GRAPH = "no pages are at hand", "no graph is at hand"
 
 
+@dataclass(eq=False)
 class HumanTools:
     """The tools, and what they have given so far.
 
@@ -51,18 +51,18 @@ class HumanTools:
         entities: by the name that they are told by.
     """
 
-    def __init__(self, question: str, tools: QuestionContext) -> None:
-        self.evidence: list[Evidence] = []
-        self.read: list[tuple[tuple[Value, ...], list[Evidence]]] = []
-        self.rows: list[tuple[tuple[Value, ...], list[Evidence]]] = []
-        self.pages: dict[str, None] = {}
-        self.entities: dict[str, Value] = {}
-        self.sketches: dict[str, Sketch] = {}
-        self.read_at_all = self.queried_at_all = False
-        self._failed: list[Sketch] = []
-        self._ids: dict[str, str] = {}
-        self._question = question
-        self._tools = tools
+    question: str
+    tools: QuestionContext
+    evidence: list[Evidence] = field(default_factory=list, init=False)
+    read: list[tuple[tuple[Value, ...], list[Evidence]]] = field(default_factory=list, init=False)
+    rows: list[tuple[tuple[Value, ...], list[Evidence]]] = field(default_factory=list, init=False)
+    pages: dict[str, None] = field(default_factory=dict, init=False)
+    entities: dict[str, Value] = field(default_factory=dict, init=False)
+    sketches: dict[str, Sketch] = field(default_factory=dict, init=False)
+    read_at_all: bool = field(default=False, init=False)
+    queried_at_all: bool = field(default=False, init=False)
+    _failed: list[Sketch] = field(default_factory=list, init=False)
+    _ids: dict[str, str] = field(default_factory=dict, init=False)
 
     def at_hand(self) -> tuple[Tool, ...]:
         """The tools for a loop; of those that need a graph none without one."""
@@ -82,11 +82,11 @@ class HumanTools:
 
     @property
     def has_text(self) -> bool:
-        return self._tools.pages is not None
+        return self.tools.pages is not None
 
     @property
     def has_graph(self) -> bool:
-        return self._tools.graph is not None and self._tools.sparql is not None
+        return self.tools.graph is not None and self.tools.sparql is not None
 
     def use(self, node_id: int, action: str, given: str, by_hand: str = "") -> Observed:
         """What the tool with this name gives.
@@ -103,7 +103,7 @@ class HumanTools:
 
     def search(self, node_id: int, query: str) -> Observed:
         """Titles of pages with their first sentence."""
-        pages = self._tools.pages
+        pages = self.tools.pages
         if pages is None:
             return Observed(NO_PAGES)
         found: dict[str, Evidence] = {}
@@ -121,7 +121,7 @@ class HumanTools:
     def reads(self, node_id: int, given: str, by_hand: str = "") -> Observed:
         """The answer to a question that a page gives."""
         title, asked = halves(given)
-        pages = self._tools.pages
+        pages = self.tools.pages
         if pages is None:
             return Observed(NO_PAGES)
         self.read_at_all = True
@@ -129,7 +129,7 @@ class HumanTools:
         if page is None:
             return Observed(f"no page “{title}”")
         self._saw_pages([page.title])
-        shown = self._passages(page, asked or self._question, by_hand)
+        shown = self._passages(page, asked or self.question, by_hand)
         add_evidence(self.evidence, shown)
         answers: tuple[str, ...] = ()
         cited: list[Evidence] = []
@@ -141,7 +141,7 @@ class HumanTools:
             if not cited:
                 return Observed(f"{NOT_ON_PAGE}: {by_hand}", page.title, tuple(shown))
         else:
-            reading = self._tools.reader.from_evidence(node_id, asked or self._question, shown)
+            reading = self.tools.reader.from_evidence(node_id, asked or self.question, shown)
             answers, cited = reading.answers, list(reading.cited)
         if not answers:
             return Observed(NOT_ON_PAGE, page.title, tuple(shown))
@@ -153,7 +153,7 @@ class HumanTools:
 
     def id(self, node_id: int, title: str) -> Observed:
         """The graph's entity of a page, and what it tells about it."""
-        pages, graph = self._tools.pages, self._tools.graph
+        pages, graph = self.tools.pages, self.tools.graph
         if graph is None:
             return Observed(NO_GRAPH)
         page = pages.open(node_id, title) if pages is not None else None
@@ -161,7 +161,7 @@ class HumanTools:
         if value is None or value.iri is None:
             return Observed(f"the graph has no entity of “{title}”")
         name = self._saw_entity(value)
-        offered = dict.fromkeys(item.label for item in graph.properties(value.iri, self._question))
+        offered = dict.fromkeys(item.label for item in graph.properties(value.iri, self.question))
         facts = ", ".join(list(offered)[:_PROPERTIES])
         ident = short_id(value.iri)
         known = name if ident == name else f"{name} is {ident}"
@@ -170,11 +170,11 @@ class HumanTools:
     def query(self, node_id: int, given: str, by_hand: str = "") -> Observed:
         """A query for a question about an entity."""
         name, asked = halves(given)
-        writer, entity = self._tools.sparql, self._entity(name)
+        writer, entity = self.tools.sparql, self._entity(name)
         if writer is None:
             return Observed(NO_GRAPH)
         self.queried_at_all = True
-        question = asked or self._question
+        question = asked or self.question
         offer = writer.offer(node_id, question, [entity] if entity is not None else [])
         if offer.empty:
             return Observed(NOTHING_OFFERED)
@@ -185,8 +185,9 @@ class HumanTools:
             if sketch is None:
                 return Observed(f"{NOT_A_QUERY}: {by_hand}")
         else:
-            # One that gave rows may be the right one for a later step too.
-            failed = [one.text for one in self._failed if _same_query(one, writer.sketched(offer, one.text))]
+            # One that gave rows may be the right one for a later step too; names may be those of other entities now.
+            sketched = ((one, writer.sketched(offer, one.text)) for one in self._failed)
+            failed = [one.text for one, now in sketched if now is not None and now.sparql == one.sparql]
             written = writer.write(node_id, question, offer=offer, without=failed)
             if not written:
                 return Observed(NO_SKETCH)
@@ -197,7 +198,7 @@ class HumanTools:
 
     def run(self, node_id: int, number: str) -> Observed:
         """The rows of a query."""
-        writer, sketch = self._tools.sparql, self.sketches.get(number)
+        writer, sketch = self.tools.sparql, self.sketches.get(number)
         if writer is None or sketch is None:
             return Observed(NO_GRAPH if writer is None else f"there is no {number}")
         queried = writer.run(node_id, sketch)
@@ -213,7 +214,7 @@ class HumanTools:
 
     def label(self, _node_id: int, ident: str) -> Observed:
         """The name of an id."""
-        graph, iri = self._tools.graph, self._ids.get(ident)
+        graph, iri = self.tools.graph, self._ids.get(ident)
         if graph is None or iri is None:
             return Observed(NO_GRAPH if graph is None else f"{ident} was not seen")
         name = self._saw_entity(Value(graph.label(iri), ValueKind.ENTITY, iri))
@@ -222,7 +223,7 @@ class HumanTools:
     def by_source(self) -> tuple[list[Evidence], list[Evidence]]:
         """What the text gave, and the rows that the graph gave."""
         rows = [item for _, items in self.rows for item in items]
-        pages = self._tools.pages
+        pages = self.tools.pages
         return [item for item in self.evidence if pages is not None and item.source == pages.source], rows
 
     def _passages(self, page: OpenPage, asked: str, by_hand: str) -> list[Evidence]:
@@ -231,21 +232,21 @@ class HumanTools:
         if by_hand and by_hand != NONE:
             held = [item for item in passages if any(holds(part.strip(), item) for part in by_hand.split(";"))]
             return (held or passages)[:_READ]
-        return self._tools.ranking.ranked(asked, passages, _READ, self._tools.cancellation)
+        return self.tools.ranking.ranked(asked, passages, _READ, self.tools.cancellation)
 
     def _page_asked(self, _names: tuple[str, ...]) -> Field | None:
         page = _one_of(self.pages, "")
-        return Pair(INPUT, page, Line("", 40), self._question) if page is not None else None
+        return Pair(INPUT, page, Line("", 40), self.question) if page is not None else None
 
     def _entity_asked(self, _names: tuple[str, ...]) -> Field | None:
         entity = _one_of(self.entities, "")
-        return Pair(INPUT, entity, Line("", 40), self._question) if entity is not None else None
+        return Pair(INPUT, entity, Line("", 40), self.question) if entity is not None else None
 
     def _entity(self, name: str) -> Value | None:
         """The entity of this name; one that was not seen is linked."""
-        if name in self.entities or self._tools.graph is None:
+        if name in self.entities or self.tools.graph is None:
             return self.entities.get(name)
-        linked = self._tools.graph.link(name, 1, self._question)
+        linked = self.tools.graph.link(name, 1, self.question)
         return linked[0].entity if linked else None
 
     def _saw_pages(self, titles: Iterable[str]) -> None:
@@ -269,11 +270,6 @@ def _holding(answers: Sequence[str], evidence: Sequence[Evidence]) -> list[Evide
     return cited if all(any(holds(answer, item) for item in cited) for answer in answers) else []
 
 
-def _same_query(failed: Sketch, now: Sketch | None) -> bool:
-    """Whether a sketch still stands for the query that failed: its names may be those of other entities now."""
-    return now is not None and now.sparql == failed.sparql
-
-
 def short_id(iri: str) -> str:
     """The end of an IRI, such as "Q7186"."""
     return sanitize_line(unquote(re.split(r"[/#:]", iri.rstrip("/#:"))[-1])) or iri
@@ -291,33 +287,19 @@ _SENTENCES = 5
 _TITLES = 5
 
 
-def needed_pages(tools: QuestionContext, strategy: str) -> PageReader:
-    """The pages, for a strategy that cannot do without.
-
-    Raises:
-        InputError: no source at hand has any.
-    """
-    if tools.pages is None:
-        raise InputError(
-            f"the strategy {strategy} needs pages of a text index", hint="Build a text index: `atomr text build`."
-        )
-    return tools.pages
-
-
+@dataclass(eq=False)
 class PageTools:
-    """The tools over pages; the last page that was opened is the open one."""
+    """The tools over pages; the last page that was opened is the open one.
 
-    def __init__(self, pages: PageReader, asking: AskingOn | None = None) -> None:
-        """Make the tools.
+    Attributes:
+        asking: what is to be found out; None: the model's own thoughts say so.
+    """
 
-        Args:
-            asking: what is to be found out; None: the model's own thoughts say so.
-        """
-        self._pages = pages
-        self._asking = asking
-        self._open: OpenPage | None = None
-        self._like: tuple[str, ...] = ()  # titles like what no page is called, until the question is answered
-        self._searched: set[str] = set()
+    reader: PageReader
+    asking: AskingOn | None = None
+    _open: OpenPage | None = field(default=None, init=False)
+    _like: tuple[str, ...] = field(default=(), init=False)  # titles like what no page is called
+    _searched: set[str] = field(default_factory=set, init=False)
 
     def at_hand(self) -> tuple[Tool, ...]:
         return (
@@ -327,30 +309,30 @@ class PageTools:
         )
 
     def _title(self, names: tuple[str, ...]) -> Field | None:
-        if self._asking is None:
+        if self.asking is None:
             return WordsOf(INPUT, names)
-        if self._asking.finished:
+        if self.asking.finished:
             return None
-        named = tuple(names_in([self._asking.pending]))
+        named = tuple(names_in([self.asking.pending]))
         untried = tuple(title for title in (*self._like, *named) if self._sought(title) not in self._searched)
         if self._like and untried:  # no page is called so: a title like it has to do, as it is
             return OneOf(INPUT, untried)
         return WordsOf(INPUT, named or names)
 
     def _words(self, _names: tuple[str, ...]) -> Field | None:
-        finished = self._asking is not None and self._asking.finished
+        finished = self.asking is not None and self.asking.finished
         return Line(INPUT) if self._open is not None and not finished else None
 
     def _answer(self, _names: tuple[str, ...]) -> Field | None:
-        if self._asking is None or (self._asking.finished and not self._asking.answer):
+        if self.asking is None or (self.asking.finished and not self.asking.answer):
             return Line(INPUT)
-        return OneOf(INPUT, (self._asking.answer,)) if self._asking.finished else None
+        return OneOf(INPUT, (self.asking.answer,)) if self.asking.finished else None
 
     def _search(self, node_id: int, title: str) -> Observed:
         self._searched.add(self._sought(title))
-        page = self._pages.open(node_id, title)
+        page = self.reader.open(node_id, title)
         if page is None:
-            like = self._pages.similar(title, _TITLES)
+            like = self.reader.similar(title, _TITLES)
             told = f". Titles like it: {'; '.join(like)}" if like else ""
             self._like = like
             return Observed(f"no page “{title}”{told}", names=like)
@@ -358,7 +340,7 @@ class PageTools:
         first = page.first(_SENTENCES)
         if first is None:
             return Observed("this page is empty", page.title)
-        if self._asking is not None and self._asking.read(node_id, [first]):
+        if self.asking is not None and self.asking.read(node_id, [first]):
             self._like = ()
         return Observed(first.text, page.title, (first,), (page.title,))
 
@@ -366,7 +348,7 @@ class PageTools:
         looked = self._open.lookup(words, node_id) if self._open is not None else None
         if looked is None:
             return Observed("no more results")
-        if self._asking is not None and self._asking.read(node_id, [looked.sentence]):
+        if self.asking is not None and self.asking.read(node_id, [looked.sentence]):
             self._like = ()
         text = f"({looked.number} of {looked.of}) {looked.sentence.text}"
         return Observed(text, evidence=(looked.sentence,), more=True)
@@ -382,7 +364,7 @@ class PageTools:
 
     @property
     def _pending(self) -> str:
-        return self._asking.pending if self._asking is not None else ""
+        return self.asking.pending if self.asking is not None else ""
 
 
 # What a strategy may send to the web: words of the question and of answers that the user sees, and ordinary words.
@@ -492,9 +474,6 @@ def searched(
         question: the whole question.
         answers: of earlier steps, as the user sees them.
         sources: only these, of those that the step may use; by default all.
-
-    Raises:
-        Cancelled: the question was cancelled.
     """
     permitted = tools.retriever.permitted(node_id)
     asked = permitted if sources is None else sources
@@ -511,9 +490,14 @@ def searched(
         if found.graph is not None:
             merged.graph, merged.graph_evidence = found.graph, found.graph_evidence
     if len(by_query) > 1:
-        told = tuple(name for name in permitted if name in asked)
-        tools.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason="set by the method"))
+        tell_sources(tools, node_id, asked)
     return merged
+
+
+def tell_sources(tools: QuestionContext, node_id: int, asked: Collection[str]) -> None:
+    """Say which sources a step asks, of those that it may."""
+    told = tuple(name for name in tools.retriever.permitted(node_id) if name in asked)
+    tools.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason="set by the method"))
 
 
 def told(evidence: Sequence[Evidence]) -> str:

@@ -9,6 +9,10 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from support.places import ROOT
 
+from atomr_local.backbone.templates import Style
+from atomr_local.strategies.shared.tasks import Tasks
+from atomr_local.strategies.shared.trained import TrainedTasks, tasks_of
+
 FOLDER = ROOT / "atomr_local" / "strategies"
 STRATEGIES = sorted(file for file in FOLDER.rglob("*.py") if file.name != "protocol.py")  # that one makes the tools
 # Of a backbone or a source; `generate` is also what `tools.asking` offers.
@@ -80,3 +84,25 @@ def test_the_toolbox_hands_out_neither_backbone_nor_sources() -> None:
     handed_out = vars(toolbox("Who?", backbone, source))
     assert not {"backbone", "sources", "style", "verifies", "span_reader"} & set(handed_out)
     assert not any(value in (backbone, source) for value in handed_out.values())
+
+
+def styles(text: str) -> list[str]:
+    """What of a module's text asks in which style the model writes, or has it fill in a form."""
+    names = {"lean", "writer", "style"}
+    return [node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr in names]
+
+
+def test_methods_know_no_prompt_style() -> None:
+    """The tasks do, and the loop whose rounds are forms; `dsp` keeps its worked examples by model and style."""
+    found = {str(file.relative_to(FOLDER)): set(styles(file.read_text(encoding="utf-8"))) for file in STRATEGIES}
+    assert {name: known for name, known in found.items() if known} == {
+        "dsp.py": {"style"},
+        "shared/loop.py": {"writer"},
+        "shared/tasks.py": {"writer"},
+        "shared/trained.py": {"lean"},
+    }
+
+
+@pytest.mark.parametrize(("style", "tasks"), [("full", Tasks), ("lean", TrainedTasks)])
+def test_the_tasks_are_chosen_by_the_style_of_the_model(style: Style, tasks: type[Tasks]) -> None:
+    assert type(tasks_of("Who?", toolbox("Who?", FakeBackbone(), style=style))) is tasks

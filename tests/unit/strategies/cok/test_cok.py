@@ -18,16 +18,14 @@ from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.trace.telling import is_stage
 from atomr_local.reasoning.verdict.judge import judge
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
-from atomr_local.strategies.cok.strategy import (
+from atomr_local.strategies.cok import (
     AGREED,
     FELL_BACK,
     NO_CHAIN,
-    NOT_FOUND,
-    STANDS,
     UNCHECKED,
-    UNTOLD,
 )
 from atomr_local.strategies.shared.closing import CALLS_USED, OWN
+from atomr_local.strategies.shared.tasks import NOT_FOUND, NOT_TOLD, STANDS
 
 QUESTION = "Where was the director of Emma Road born?"
 WRONG, RIGHT = "Emma Road was directed by Bob Ray.", "Emma Road was directed by Ann Lee."
@@ -146,7 +144,7 @@ def test_at_once_corrects_the_chain_as_it_was_written() -> None:
     _, trace = run(backbone, source, at_once=True)
     assert source.queries == [WRONG, OLD]
     assert [node.question for node in trace.nodes[2:]] == [WRONG, OLD]
-    assert backbone.asked[-1].startswith(f"1. {RIGHT}\n2. {OLD}\n") and UNTOLD in trace.node(3).dropped
+    assert backbone.asked[-1].startswith(f"1. {RIGHT}\n2. {OLD}\n") and NOT_TOLD in trace.node(3).dropped
 
 
 def test_a_rationale_that_stands_is_told_as_such() -> None:
@@ -168,7 +166,7 @@ def test_what_the_passages_do_not_tell_is_left() -> None:
     backbone = FakeBackbone(*CHAINS, check("none"), f"Fact: {NEXT}", check(7, BIRTH), "Answer: Ulm")
     result, trace = run(backbone, text())
     assert all(node.corrected_from is None and node.cited == [] for node in trace.nodes)
-    assert UNTOLD in trace.node(2).dropped and "left as it was written" in trace.node(3).dropped[-1]
+    assert NOT_TOLD in trace.node(2).dropped and "left as it was written" in trace.node(3).dropped[-1]
     assert result.method == "closed_book" and [item.id for item in trace.evidence] == ["e1", "e2", "e3"]
 
 

@@ -15,7 +15,7 @@ from support.strategy_scripts import asked, hops, notes, titles
 from atomr_local.errors import QueryError, SourceError
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.sources.protocol import Evidence
-from atomr_local.strategies.detllm.strategy import NO_FACTS, NO_GRAPH
+from atomr_local.strategies.detllm import NO_FACTS, NO_GRAPH
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 DIRECTOR, MOTHER = "Who directed Emma Road?", "Who is the mother of Ann Lee?"

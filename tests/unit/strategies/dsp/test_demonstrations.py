@@ -13,8 +13,8 @@ from support.places import ROOT
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.strategies.dsp import strategy as demonstrations
-from atomr_local.strategies.dsp.strategy import (
+from atomr_local.strategies import dsp as demonstrations
+from atomr_local.strategies.dsp import (
     Demonstration,
     DSPOptions,
     Turn,

@@ -21,7 +21,7 @@ from atomr_local.reasoning.ranking import Ranking, fuse_ranks
 from atomr_local.reasoning.trace.events import Event, TextGenerated
 from atomr_local.reasoning.trace.telling import is_stage
 from atomr_local.sources.protocol import Evidence
-from atomr_local.strategies.dsp.strategy import NO_SCORES
+from atomr_local.strategies.dsp import NO_SCORES
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 FILM = ("Emma Road", "Emma Road is a film by Ann Lee.")

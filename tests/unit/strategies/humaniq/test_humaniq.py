@@ -16,7 +16,7 @@ from atomr_local.backbone.protocol import Prompt
 from atomr_local.errors import InputError, QueryError, SourceError
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.humaniq.strategy import (
+from atomr_local.strategies.humaniq import (
     CLOSED_TASKS,
     OF_NONE,
     OWN_ALONE,
@@ -25,8 +25,8 @@ from atomr_local.strategies.humaniq.strategy import (
     Side,
     agreement,
     independent,
-    same,
 )
+from atomr_local.strategies.shared.closing import same
 from atomr_local.strategies.shared.loop import NO_ACTION
 from atomr_local.strategies.shared.tools import NOT_ON_PAGE
 

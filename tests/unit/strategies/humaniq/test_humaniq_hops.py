@@ -14,7 +14,7 @@ from support.strategy_scripts import asked, told
 from atomr_local.errors import QueryError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.strategies.humaniq.strategy import CLOSED_TASKS, OWN_ALONE, STEPS_USED, HumanIQOptions
+from atomr_local.strategies.humaniq import CLOSED_TASKS, OWN_ALONE, STEPS_USED, HumanIQOptions
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.closing import CALLS_USED
 

@@ -11,13 +11,13 @@ from support.planned_runs import Planned, run_planned
 from support.strategy_scripts import weighed
 
 from atomr_local.errors import SettingsError, SourceError
-from atomr_local.reasoning.candidates import Candidate
+from atomr_local.reasoning.candidates import Candidate, mean
 from atomr_local.reasoning.revision import Revision
 from atomr_local.sources.protocol import Value
 from atomr_local.strategies.options import checked_options
 from atomr_local.strategies.probtree import ProbTreeOptions
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.shared.closing import REPEATED, children_score
+from atomr_local.strategies.shared.closing import REPEATED
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
 
@@ -64,9 +64,9 @@ def text(found: dict[str, Any] | None = None) -> FakeSource:
 
 
 def test_the_score_from_the_children_by_hand() -> None:
-    assert children_score(-0.2, -0.1, [-0.3, -0.5]) == pytest.approx(-0.275)
-    assert children_score(-0.2, -0.1, [-0.3, -math.inf]) == -math.inf
-    assert children_score(-0.2, None, [-0.4, None]) == pytest.approx(-0.3)
+    assert mean((-0.2, -0.1, -0.3, -0.5)) == pytest.approx(-0.275)
+    assert mean((-0.2, -0.1, -0.3, -math.inf)) == -math.inf
+    assert mean((-0.2, None, -0.4, None)) == pytest.approx(-0.3)
     unknown = Candidate((Value("York"),), -math.inf, "children")
     assert unknown.to_dict()["score"] is None
 

@@ -13,7 +13,7 @@ from support.strategy_scripts import PLAIN, Bare, asked
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.strategies.searchain.strategy import AGREEMENT, CONFIRMED, UNSURE
+from atomr_local.strategies.searchain import AGREEMENT, CONFIRMED, UNSURE
 from atomr_local.strategies.shared.closing import ALL_OWN, CALLS_USED, OWN, UNTOLD
 
 QUESTION = "Who is the mother of the director of Emma Road?"

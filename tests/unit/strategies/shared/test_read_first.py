@@ -61,7 +61,7 @@ def test_an_unsure_reading_is_told_once_the_plan_asks_no_more_than_one_thing() -
     tools = tools_of("1: 25 days", PLAN, events=events, calibration=Calibration(settled=1.01))
     result = AtomR().run(QUESTION, None, "model", tools)
     assert result.texts == ("25 days",)
-    assert [event.answers for event in events if isinstance(event, NodeFinished)] == [("25 days",)]
+    assert [event.answers for event in events if isinstance(event, NodeFinished)] == [["25 days"]]
 
 
 def test_a_question_that_the_passages_do_not_answer_has_a_guess_if_guesses_are_on() -> None:

@@ -6,8 +6,8 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, passage, toolbox
 
 from atomr_local.reasoning.asking.forms import Form, Line, OneOf, WordsOf
+from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.trace.schema import NodeTrace
-from atomr_local.strategies.shared.closing import Final
 from atomr_local.strategies.shared.loop import INPUT, THOUGHT, Loop, Observed, Tool, named_in
 
 QUESTION = "Where was Ann Lee born?"
@@ -28,14 +28,16 @@ def act(name: str, given: str) -> str:
     return f"Thought: so\nAction: {name}\nInput: {given}"
 
 
-def loop_of(backbone: FakeBackbone, *tools: Tool, rounds: int = 9, **settings: object) -> tuple[Loop, Final | None]:
+def loop_of(
+    backbone: FakeBackbone, *tools: Tool, rounds: int = 9, **settings: object
+) -> tuple[Loop, FilledForm | None]:
     loop, final, _ = traced(backbone, *tools, rounds=rounds, **settings)
     return loop, final
 
 
 def traced(
     backbone: FakeBackbone, *tools: Tool, rounds: int = 9, **settings: object
-) -> tuple[Loop, Final | None, list[NodeTrace]]:
+) -> tuple[Loop, FilledForm | None, list[NodeTrace]]:
     box = toolbox(QUESTION, backbone, FakeSource("text"), **settings)
     box.steps.begin(QUESTION)
     loop = Loop(QUESTION, box, tools, FORM, rounds)

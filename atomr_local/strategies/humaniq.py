@@ -1,38 +1,37 @@
-"""The tools of `humaniq` in a fixed order: to verify an answer, and where a small model cannot choose them."""
+"""HumanIQ: solution processes of people as examples for tools over text and graph (Lehmann et al., TACL 2024).
+
+The tools are used in a fixed order to verify an answer, and where a small model cannot choose them.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
 from atomr_local import paths
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.names import answer_key
-from atomr_local.reasoning.asking.forms import BAR, Form, Line, halves, worked_examples
+from atomr_local.reasoning.asking.forms import BAR, Form, Line, halves
+from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.candidates import UNKNOWN, Candidate, mean
-from atomr_local.reasoning.operations.operands import alike
 from atomr_local.reasoning.reading.checks import holds, named_in
-from atomr_local.reasoning.results import Action, Result, text_values
-from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.reasoning.results import Action, Result
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.processes.process import Choice, at_hand, chosen
-from atomr_local.strategies.protocol import Need, QuestionContext
-from atomr_local.strategies.shared.closing import CALLS_USED, Final, closed, final_values, result_of
+from atomr_local.strategies.shared.closing import CALLS_USED, final_values, result_of, same
 from atomr_local.strategies.shared.loop import THOUGHT, Loop, Observed
-from atomr_local.strategies.shared.tools import HumanTools, needed_pages
-from atomr_local.tree.nodes import ROOT_ID, Tree
+from atomr_local.strategies.shared.tasks import PROMPTS, Tasks
+from atomr_local.strategies.shared.tools import HumanTools
+from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.tree.nodes import ROOT_ID
 
-# The final response of `humaniq`: text, graph and the model's own knowledge in one call, and whether they agree.
+# The final response: text, graph and the model's own knowledge in one call, and whether they agree.
 
-_PACKAGE = "atomr_local.strategies.humaniq"
-_ANSWER = "Answer"
-_FORM = Form(_PACKAGE, "response", (Line(_ANSWER),), worked_examples(_PACKAGE, "response_examples"))
 OWN_ALONE = "neither the text nor the graph has an answer: this is the model's own knowledge"
 OF_NONE = "the answer is none of those that were found: it is the model's own"
 _NAMES = {"text": "the text", "graph": "the graph", "model": "the model's own knowledge"}
@@ -62,7 +61,7 @@ class Side:
         return held or self.evidence
 
 
-def responded(node_id: int, question: str, text: Side, graph: Side, tools: QuestionContext) -> Result:
+def responded(question: str, text: Side, graph: Side, tasks: Tasks) -> Result:
     """The answer to the question from its three sides.
 
     Its confidence is the mean of how surely the response was written and the share of the three sides that agree
@@ -71,7 +70,7 @@ def responded(node_id: int, question: str, text: Side, graph: Side, tools: Quest
     own = Side("model")
     notes: list[str] = []
     try:
-        recalled = result_of(tools.reader.from_memory(node_id, question), "closed_book", ())
+        recalled = result_of(tasks.tools.reader.from_memory(ROOT_ID, question), "closed_book", ())
         own.values = recalled.values
     except Cancelled:
         raise
@@ -83,14 +82,15 @@ def responded(node_id: int, question: str, text: Side, graph: Side, tools: Quest
     if not known:
         recalled.dropped += [*notes, *([OWN_ALONE] if recalled.values else [])]
         return recalled
-    values, sure = _written(node_id, question, sides, tools, notes)
+    values, sure, told = tasks.respond(ROOT_ID, text.values, graph.values, own.values)
+    notes += told
     agreeing = [side for side in sides if side.values and same(side.values, values)]
     found = [side for side in agreeing if side is not own]
     if values and not found:
         notes.append(OF_NONE)
     share = len(independent(agreeing)) / len(sides)
     result = Result(
-        values,
+        tuple(values),
         "tool" if found else "closed_book",
         mean((sure, share)) if values else None,
         cited=[item.id for side in found for item in side.shown_by],
@@ -107,70 +107,11 @@ def responded(node_id: int, question: str, text: Side, graph: Side, tools: Quest
     return result if values else Result(dropped=result.dropped, candidates=result.candidates)
 
 
-def _written(
-    node_id: int, question: str, sides: Sequence[Side], tools: QuestionContext, notes: list[str]
-) -> tuple[tuple[Value, ...], float | None]:
-    """The response, and how surely it was written."""
-    text, graph, own = sides
-    if tools.asking.lean:
-        return _chosen(node_id, question, text, graph, tools)
-    [written] = tools.writer.write(
-        node_id, "final response", _FORM, question=question, text=text.answer, graph=graph.answer, own=own.answer
-    )
-    notes += written.dropped
-    if written.problem is not None:
-        notes.append(written.problem)
-    values = final_values(written[_ANSWER]) if written[_ANSWER] else ()
-    if not values:
-        first = text if text.values else graph
-        notes.append(f"the model gave no final response: this is the answer of {_NAMES[first.origin]}")
-        return first.values, None
-    # Several answers are several again, and an entity stays one.
-    known = next((side.values for side in (graph, text, own) if side.values and same(side.values, values)), values)
-    logprob = written.logprob(_ANSWER)
-    return known, None if logprob is None else math.exp(logprob)
-
-
-def _chosen(
-    node_id: int, question: str, text: Side, graph: Side, tools: QuestionContext
-) -> tuple[tuple[Value, ...], float | None]:
-    """Of a model that has learnt closed tasks alone: what both say, what one says, or what it makes of the two."""
-    if not text.values or not graph.values or same(text.values, graph.values):
-        return graph.values or text.values, None
-    reading = tools.reader.from_steps(node_id, question, [(question, text.answer), (question, graph.answer)])
-    made = text_values(reading.answers)
-    known = next((side.values for side in (graph, text) if same(side.values, made)), ())
-    return known or text.values, reading.confidence if known else None
-
-
-def same(one: Sequence[Value], other: Sequence[Value]) -> bool:
-    """Whether two answers name the same things, in any order."""
-    keys = [answer_key(", ".join(value.text for value in values)) for values in (one, other)]
-    if keys[0] == keys[1]:
-        return True
-    left = list(other)
-    for value in one:
-        match = next((item for item in left if alike(value, item) is True), None)
-        if match is None:
-            return _split(one, other)
-        left.remove(match)
-    return not left
-
-
 def independent(agreeing: Sequence[Side]) -> list[Side]:
     """Those of sides that say the same whose answer does not rest on another's."""
     by_source = [side for side in agreeing if side.origin != "model"]
     own = [side for side in by_source if not side.leans] or by_source[:1]
     return [side for side in agreeing if side in own or side.origin == "model"]
-
-
-def _split(one: Sequence[Value], other: Sequence[Value]) -> bool:
-    """Whether one of the answers lists in one text what the other has apart."""
-    alone, several = sorted((one, other), key=len)
-    if len(alone) != 1 or len(several) < 2:
-        return False
-    parts = alone[0].text.replace(" and ", ", ").split(", ")
-    return sorted(answer_key(part) for part in parts if part.strip()) == sorted(answer_key(v.text) for v in several)
 
 
 def agreement(sides: Sequence[Side], response: Sequence[Value]) -> str:
@@ -200,173 +141,6 @@ _ASKING = frozenset({"read", "query"})  # tools that the model is asked for
 STEPS_USED = "all {0} steps are used: answered from what had been found"
 
 
-class FixedOrder:
-    """Search and read; find the entity, query and run. Every use of a tool is a step, and their number is limited.
-
-    Attributes:
-        notes: what was left undone.
-        taken: steps so far.
-        page: the one that the text was last found on, or looked for on first.
-    """
-
-    def __init__(self, question: str, tools: QuestionContext, at_hand: HumanTools, steps: int) -> None:
-        """Begin.
-
-        Args:
-            steps: the most.
-        """
-        self.notes: list[str] = []
-        self.taken = 0
-        self.page = ""
-        self._most = steps
-        self._question = question
-        self._tools = tools
-        self._at_hand = at_hand
-
-    def text(self, question: str, label: str = "text") -> Side:
-        """What the text answers: the page that the question names is read, and others if it has nothing."""
-        if not self._at_hand.has_text:
-            return Side("text")
-        known, pages = len(self._at_hand.read), list[str]()
-        for name in _names(question)[:_SEARCHES]:
-            seen = self._use(question, label, "search", name)
-            if seen is None:
-                break  # a source that fails, fails for other names too
-            if seen.names:
-                pages = list(seen.names)
-                self.page = pages[0]
-                break
-        for page in pages[:_PAGES]:
-            self._use(question, label, "read", f"{page}{BAR}{question}")
-            if len(self._at_hand.read) > known:
-                self.page = page
-                return Side("text", *self._at_hand.read[-1])
-        return Side("text")
-
-    def graph(self, question: str, label: str = "graph", names: Sequence[str] = ()) -> Side:
-        """What the graph answers: a query about an entity is written and run; once more if it gives nothing.
-
-        Args:
-            names: pages or entities that it is about; by default what the question names.
-        """
-        if not self._at_hand.has_graph:
-            return Side("graph")
-        known, entity = len(self._at_hand.rows), ""
-        for name in [name for name in (*names, *_names(question)) if name][:_SEARCHES]:
-            seen = self._use(question, label, "id", name)
-            if seen is None:
-                break
-            if seen.names:
-                entity = seen.names[0]
-                break
-        entity = entity or _names(question)[0]
-        for _ in range(_QUERIES):
-            sketches = len(self._at_hand.sketches)
-            self._use(question, label, "query", f"{entity}{BAR}{question}")
-            if len(self._at_hand.sketches) == sketches:
-                break
-            self._use(question, label, "run", next(reversed(self._at_hand.sketches)))
-            if len(self._at_hand.rows) > known:
-                return Side("graph", *self._at_hand.rows[-1])
-        return Side("graph")
-
-    def hops(self) -> tuple[Side, Side]:
-        """What text and graph answer, one question of one hop after another, for a model that has learnt to ask on."""
-        told: list[tuple[str, tuple[Value, ...]]] = []
-        found: list[tuple[Side, Side]] = []
-        while len(told) < _HOPS and self._spares() and self._spares_steps():
-            try:
-                known = [(asked, _shown(values)) for asked, values in told]
-                asked = self._tools.reader.follow_ups(ROOT_ID, self._question, known)
-            except Cancelled:
-                raise
-            except AtomrError as error:
-                self.notes.append(f"no further question: {error.message}")
-                break
-            if not asked:
-                break
-            text = self.text(asked[0])
-            graph = self.graph(asked[0], names=[self.page])
-            values = text.values or graph.values
-            told.append((asked[0], values))
-            found.append((text, graph))
-            if not values:
-                break
-        if not found:
-            return self.text(self._question), self.graph(self._question, names=[self.page])
-        with self._tools.asking.concluding():
-            texts, graphs = zip(*found, strict=True)
-            return self._combined(told, texts), self._combined(told, graphs)
-
-    def _combined(self, told: Sequence[tuple[str, tuple[Value, ...]]], found: Sequence[Side]) -> Side:
-        """The answer of one source: its last one, or what the model makes of all, the other's where it has none.
-
-        Each question rests on the answers that were told before. A source that gave none of its own, or another one,
-        leans on the other source from there on.
-        """
-        last = found[-1]
-        before = zip(found[:-1], told[:-1], strict=True)
-        leans = any(not _gives(side.values, values) for side, (_, values) in before)
-        if len(found) == 1 or not last.values:
-            return replace(last, leans=leans)
-        shown = [(asked, _shown(side.values or values)) for (asked, values), side in zip(told, found, strict=True)]
-        try:
-            reading = self._tools.reader.from_steps(ROOT_ID, self._question, shown)
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            self.notes.append(f"the answers of the steps were not combined: {error.message}")
-            return replace(last, leans=leans)
-        known = {value.text: value for side in found for value in side.values}
-        combined = tuple(known.get(text, Value(text)) for text in reading.answers)
-        return Side(last.origin, combined, [item for side in found for item in side.evidence], leans)
-
-    def _use(self, question: str, label: str, action: str, given: str) -> Observed | None:
-        """What the tool gives, in a step of its own; None if it failed, or if no step is left."""
-        asks = action in _ASKING
-        if not self._spares_steps() or (asks and not self._spares()):
-            return None
-        self.taken += 1
-        seen = None
-        with self._tools.steps.open(question, label=label) as step:
-            step.result = Result(action=Action(action, given))
-            seen = self._at_hand.use(step.id, action, given)
-            told = f"{sanitize_line(seen.title)}: {seen.text}" if seen.title else seen.text
-            step.result = Result(
-                evidence=list(seen.evidence), action=Action(action, given), observation=sanitize_line(told)
-            )
-        return seen
-
-    def _spares(self) -> bool:
-        return bool(self._tools.asking.calls_left) or self._ended(CALLS_USED)
-
-    def _spares_steps(self) -> bool:
-        return self.taken < self._most or self._ended(STEPS_USED.format(self._most))
-
-    def _ended(self, why: str) -> bool:
-        if why not in self.notes:
-            self.notes.append(why)
-        return False
-
-
-def _gives(values: Sequence[Value], told: Sequence[Value]) -> bool:
-    """Whether all that was told is among these values."""
-    return same(values, told) or all(any(same([value], [one]) for value in values) for one in told)
-
-
-def _shown(values: Sequence[Value]) -> str:
-    return ", ".join(value.text for value in values) or UNKNOWN
-
-
-def _names(question: str) -> list[str]:
-    """What the question names, without the mark behind it."""
-    bare = (name.strip(" ?!.,;:") for name in named_in(question))
-    return list(dict.fromkeys(filter(None, bare))) or [question]
-
-
-# HumanIQ: solution processes of people as examples for tools over text and graph (Lehmann et al., TACL 2024).
-
-_HUMANIQ_FORM = Form("atomr_local.strategies.humaniq", "act", (Line(THOUGHT),))
 _VERIFY = "verify"
 CLOSED_TASKS = "this model has learnt closed tasks alone: the tools are used in a fixed order"
 UNTOLD = "the process names an answer of the {0}, which gave none: it is left out"
@@ -388,89 +162,198 @@ class HumanIQOptions(StrategyOptions):
     steps: int = Field(12, ge=1, le=30, description="The most uses of tools, those that verify included.")
 
 
-class HumanIQ:
-    name = "humaniq"
-    summary = "follow worked processes of people: find it in the text, verify it in the graph, and say if both agree"
-    paper = (
-        "Lehmann et al.: Beyond Boundaries: A Human-like Approach for Question Answering over Structured and "
-        "Unstructured Information Sources, TACL 2024"
-    )
-    needs: frozenset[Need] = frozenset({"pages"})
-    options: type[StrategyOptions] = HumanIQOptions
-    uses_sources = True
-    revises = False
-    takes_plans = False
+@dataclass(eq=False)
+class FixedOrder(Work[HumanIQOptions]):
+    """Search and read; find the entity, query and run. Every use of a tool is a step, and their number is limited.
 
-    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: QuestionContext) -> Result:
-        options = HumanIQOptions.of(tools.options)
-        needed_pages(tools, self.name)
-        tools.steps.begin(question)
-        process = _Process(question, tools, options)
-        text, graph = process.done()
-        with tools.steps.root(question) as root, tools.asking.concluding():
-            result = responded(root.id, question, text, graph, tools)
-            result.evidence = process.evidence
-            result.dropped = [*result.dropped, *process.notes]
-            root.result = closed(tools, question, result)
-        return root.result
+    Attributes:
+        left: what was left undone; told last.
+        taken: steps so far.
+        page: the one that the text was last found on, or looked for on first.
+    """
+
+    left: list[str] = field(default_factory=list, init=False)
+    taken: int = field(default=0, init=False)
+    page: str = field(default="", init=False)
+
+    @cached_property
+    def at_hand(self) -> HumanTools:
+        return HumanTools(self.question, self.tools)
+
+    def text(self, question: str, label: str = "text") -> Side:
+        """What the text answers: the page that the question names is read, and others if it has nothing."""
+        if not self.at_hand.has_text:
+            return Side("text")
+        known, pages = len(self.at_hand.read), list[str]()
+        for name in _names(question)[:_SEARCHES]:
+            seen = self._use(question, label, "search", name)
+            if seen is None:
+                break  # a source that fails, fails for other names too
+            if seen.names:
+                pages = list(seen.names)
+                self.page = pages[0]
+                break
+        for page in pages[:_PAGES]:
+            self._use(question, label, "read", f"{page}{BAR}{question}")
+            if len(self.at_hand.read) > known:
+                self.page = page
+                return Side("text", *self.at_hand.read[-1])
+        return Side("text")
+
+    def graph(self, question: str, label: str = "graph", names: Sequence[str] = ()) -> Side:
+        """What the graph answers: a query about an entity is written and run; once more if it gives nothing.
+
+        Args:
+            names: pages or entities that it is about; by default what the question names.
+        """
+        if not self.at_hand.has_graph:
+            return Side("graph")
+        known, entity = len(self.at_hand.rows), ""
+        for name in [name for name in (*names, *_names(question)) if name][:_SEARCHES]:
+            seen = self._use(question, label, "id", name)
+            if seen is None:
+                break
+            if seen.names:
+                entity = seen.names[0]
+                break
+        entity = entity or _names(question)[0]
+        for _ in range(_QUERIES):
+            sketches = len(self.at_hand.sketches)
+            self._use(question, label, "query", f"{entity}{BAR}{question}")
+            if len(self.at_hand.sketches) == sketches:
+                break
+            self._use(question, label, "run", next(reversed(self.at_hand.sketches)))
+            if len(self.at_hand.rows) > known:
+                return Side("graph", *self.at_hand.rows[-1])
+        return Side("graph")
+
+    def hops(self) -> tuple[Side, Side]:
+        """What text and graph answer, one question of one hop after another, for a model that has learnt to ask on."""
+        told: list[tuple[str, tuple[Value, ...]]] = []
+        found: list[tuple[Side, Side]] = []
+        while len(told) < _HOPS and self._spares() and self._spares_steps():
+            try:
+                known = [(asked, _shown(values)) for asked, values in told]
+                asked = self.tools.reader.follow_ups(ROOT_ID, self.question, known)
+            except Cancelled:
+                raise
+            except AtomrError as error:
+                self.left.append(f"no further question: {error.message}")
+                break
+            if not asked:
+                break
+            text = self.text(asked[0])
+            graph = self.graph(asked[0], names=[self.page])
+            values = text.values or graph.values
+            told.append((asked[0], values))
+            found.append((text, graph))
+            if not values:
+                break
+        if not found:
+            return self.text(self.question), self.graph(self.question, names=[self.page])
+        with self.tools.asking.concluding():
+            texts, graphs = zip(*found, strict=True)
+            return self._combined(told, texts), self._combined(told, graphs)
+
+    def _combined(self, told: Sequence[tuple[str, tuple[Value, ...]]], found: Sequence[Side]) -> Side:
+        """The answer of one source: its last one, or what the model makes of all, the other's where it has none.
+
+        Each question rests on the answers that were told before. A source that gave none of its own, or another one,
+        leans on the other source from there on.
+        """
+        last = found[-1]
+        before = zip(found[:-1], told[:-1], strict=True)
+        leans = any(not _gives(side.values, values) for side, (_, values) in before)
+        if len(found) == 1 or not last.values:
+            return replace(last, leans=leans)
+        shown = [(asked, _shown(side.values or values)) for (asked, values), side in zip(told, found, strict=True)]
+        try:
+            reading = self.tools.reader.from_steps(ROOT_ID, self.question, shown)
+        except Cancelled:
+            raise
+        except AtomrError as error:
+            self.left.append(f"the answers of the steps were not combined: {error.message}")
+            return replace(last, leans=leans)
+        known = {value.text: value for side in found for value in side.values}
+        combined = tuple(known.get(text, Value(text)) for text in reading.answers)
+        return Side(last.origin, combined, [item for side in found for item in side.evidence], leans)
+
+    def _use(self, question: str, label: str, action: str, given: str) -> Observed | None:
+        """What the tool gives, in a step of its own; None if it failed, or if no step is left."""
+        asks = action in _ASKING
+        if not self._spares_steps() or (asks and not self._spares()):
+            return None
+        self.taken += 1
+        seen = None
+        with self.tools.steps.open(question, label=label) as step:
+            step.result = Result(action=Action(action, given))
+            seen = self.at_hand.use(step.id, action, given)
+            told = f"{sanitize_line(seen.title)}: {seen.text}" if seen.title else seen.text
+            step.result = Result(
+                evidence=list(seen.evidence), action=Action(action, given), observation=sanitize_line(told)
+            )
+        return seen
+
+    def _spares(self) -> bool:
+        return bool(self.tools.asking.calls_left) or self._ended(CALLS_USED)
+
+    def _spares_steps(self) -> bool:
+        return self.taken < self.options.steps or self._ended(STEPS_USED.format(self.options.steps))
+
+    def _ended(self, why: str) -> bool:
+        if why not in self.left:
+            self.left.append(why)
+        return False
 
 
-class _Process:
+class _Process(FixedOrder):
     """The way to the answers of text and graph."""
 
-    def __init__(self, question: str, tools: QuestionContext, options: HumanIQOptions) -> None:
-        self.notes: list[str] = []
-        self._question = question
-        self._tools = tools
-        self._options = options
-        self._at_hand = HumanTools(question, tools)
-        self._order = FixedOrder(question, tools, self._at_hand, options.steps)
+    def go(self) -> None:
+        self._text, self._graph = self._sides()
 
-    @property
-    def evidence(self) -> list[Evidence]:
-        return self._at_hand.evidence
+    def conclude(self) -> Result:
+        result = responded(self.question, self._text, self._graph, self.tasks)
+        result.evidence = self.at_hand.evidence
+        result.dropped += self.left
+        return result
 
-    def done(self) -> tuple[Side, Side]:
+    def _sides(self) -> tuple[Side, Side]:
         """What the text answers, and what the graph does."""
-        order, workflow = self._order, self._options.workflow
-        lean = workflow == "interactive" and self._tools.asking.lean
-        if workflow == "late":
-            found = order.text(self._question), order.graph(self._question)
-        elif workflow == "static" or (lean and not self._tools.reader.knows_next):
-            text = order.text(self._question)
-            found = text, order.graph(self._question, names=[order.page])
-        elif lean:
-            found = order.hops()
-        else:
+        workflow = self.options.workflow
+        if workflow == "interactive" and self.tasks.chooses_tools:
             return self._interactive()
-        self.notes += [*([CLOSED_TASKS] if lean else []), *order.notes]
-        return found
+        if workflow == "interactive":
+            self.left.append(CLOSED_TASKS)
+            if self.tools.reader.knows_next:
+                return self.hops()
+        text = self.text(self.question)
+        return text, self.graph(self.question, names=[] if workflow == "late" else [self.page])
 
     def _interactive(self) -> tuple[Side, Side]:
         """The model uses the tools as the examples do; a source that it leaves out then verifies the other."""
-        form = replace(_HUMANIQ_FORM, examples=self._examples())
-        loop = Loop(self._question, self._tools, self._at_hand.at_hand(), form, self._options.steps)
+        form = Form(PROMPTS, "humaniq_act", (Line(THOUGHT),), self._examples())
+        loop = Loop(self.question, self.tools, self.at_hand.at_hand(), form, self.options.steps)
         final = loop.run()
-        self._order.taken = loop.taken
-        self.notes += loop.notes
+        self.taken = loop.taken
+        self.left += loop.notes
         text, graph = self._told(final)
-        if text.values and not self._at_hand.queried_at_all:
-            graph = self._order.graph(self._question, _VERIFY, names=list(self._at_hand.pages)[-1:])
-        elif graph.values and not self._at_hand.read_at_all:
-            text = self._order.text(self._question, _VERIFY)
-        self.notes += self._order.notes
+        if text.values and not self.at_hand.queried_at_all:
+            graph = self.graph(self.question, _VERIFY, names=list(self.at_hand.pages)[-1:])
+        elif graph.values and not self.at_hand.read_at_all:
+            text = self.text(self.question, _VERIFY)
         return text, graph
 
     def _examples(self) -> tuple[str, ...]:
         """The processes that are shown, told in a step of their own."""
-        options, tools = self._options, self._tools
+        options, tools = self.options, self.tools
         if not options.examples:
             return ()
         shown: tuple[str, ...] = ()
         with tools.steps.open("Which worked processes are shown?", label="examples") as step:
             processes, problems = at_hand(paths.processes_file(), HumanIQ.name, tools.withheld)
             picked = chosen(
-                self._question, processes, options.examples, options.choose, tools.ranking, tools.cancellation,
+                self.question, processes, options.examples, options.choose, tools.ranking, tools.cancellation,
                 tools.settings.llm.seed,
             )  # fmt: skip
             shown = tuple(process.as_example() for process in picked)
@@ -478,19 +361,19 @@ class _Process:
             step.result = Result(observation=told, dropped=problems[:3])
         return shown
 
-    def _told(self, final: Final | None) -> tuple[Side, Side]:
+    def _told(self, final: FilledForm | None) -> tuple[Side, Side]:
         """What the process ended with. An answer counts as that of a source only if the source gave something."""
-        read, rows = self._at_hand.read, self._at_hand.rows
+        read, rows = self.at_hand.read, self.at_hand.rows
         if final is None:
             # Nothing was concluded: what was seen last stands.
             return Side("text", *(read[-1] if read else ((), []))), Side("graph", *(rows[-1] if rows else ((), [])))
         sides, given = list[Side](), list[bool]()
         for name, said, found, seen in zip(
-            ("text", "graph"), halves(final.text), (read, rows), self._at_hand.by_source(), strict=True
+            ("text", "graph"), halves(final.text), (read, rows), self.at_hand.by_source(), strict=True
         ):
             values = final_values(said)
             if values and not seen:
-                self.notes.append(UNTOLD.format(name))
+                self.left.append(UNTOLD.format(name))
                 values = ()
             known = next((one for one in reversed(found) if same(one[0], values)), None)
             sides.append(Side(name, *known) if known else Side(name, values, seen if values else []))
@@ -499,3 +382,30 @@ class _Process:
             # The model names the answer of both, and one of them never gave it.
             sides[given.index(False)].leans = True
         return sides[0], sides[1]
+
+
+def _gives(values: Sequence[Value], told: Sequence[Value]) -> bool:
+    """Whether all that was told is among these values."""
+    return same(values, told) or all(any(same([value], [one]) for value in values) for one in told)
+
+
+def _shown(values: Sequence[Value]) -> str:
+    return ", ".join(value.text for value in values) or UNKNOWN
+
+
+def _names(question: str) -> list[str]:
+    """What the question names, without the mark behind it."""
+    bare = (name.strip(" ?!.,;:") for name in named_in(question))
+    return list(dict.fromkeys(filter(None, bare))) or [question]
+
+
+class HumanIQ(Grown):
+    name = "humaniq"
+    summary = "follow worked processes of people: find it in the text, verify it in the graph, and say if both agree"
+    paper = (
+        "Lehmann et al.: Beyond Boundaries: A Human-like Approach for Question Answering over Structured and "
+        "Unstructured Information Sources, TACL 2024"
+    )
+    needs = frozenset({"pages"})
+    options = HumanIQOptions
+    work = _Process
