@@ -197,6 +197,19 @@ class Linker:
                     found.setdefault(other.entity.iri, other.entity)
         return list(found.values())
 
+    def bearers(self, iri: str) -> list[EntityRow]:
+        """The one entity whose last name is the entity's only word: Abraham Lincoln of the film "Lincoln"."""
+        row = self._graph.row(iri)
+        key = name_key(row.label) if row else ""
+        if not key or " " in key:
+            return []
+        found = {
+            named.entity.iri: named.entity
+            for named in self._graph.names.similar(key)
+            if named.key.endswith(f" {key}") and named.entity.iri != iri
+        }
+        return list(found.values()) if len(found) == 1 else []
+
     def _matches(self, name: str, bare: str, fuzzy: bool) -> dict[str, tuple[NameRow, float]]:
         """The best matching name of each candidate entity, with the score of the match alone."""
         best: dict[str, tuple[NameRow, float]] = {}
@@ -419,7 +432,7 @@ class HeadLinker:
             heads = [Head(item.entity.iri, item.score, item.tied) for item in near[:_HEADS]]
         known = {head.iri for head in heads}
         for head in heads[:1] if not self._of_set(value) else ():
-            for row in self._linker.namesakes(head.iri):
+            for row in [*self._linker.namesakes(head.iri), *self._linker.bearers(head.iri)]:
                 if row.iri not in known and len(heads) < 2 * _HEADS:
                     known.add(row.iri)
                     heads.append(Head(row.iri, head.score * _NAMESAKE))

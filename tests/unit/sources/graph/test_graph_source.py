@@ -285,6 +285,28 @@ def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path, monkeypatc
     assert source.relate(director, "date of death") == ["24 April 1934"]
 
 
+LINCOLN = "Lincoln | director | Steven Spielberg\nAbraham Lincoln | date of birth | 12 February 1809"
+
+
+def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    source = Asker(open_world(tmp_path, LINCOLN))
+    film = source.request(Operator.SEARCH, "Lincoln").values[0]
+    assert film.iri is not None
+    assert source.relate(film, "date of birth") == ["12 February 1809"]
+    assert source.relate(film, "director") == ["Steven Spielberg"]
+    assert (source.request(Operator.RELATE, film, "date of birth").link_score or 1.0) < 0.9
+
+
+def test_of_several_bearers_of_a_last_name_none_stands_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    source = Asker(open_world(tmp_path, f"{LINCOLN}\nMary Lincoln | date of birth | 13 December 1818"))
+    film = source.request(Operator.SEARCH, "Lincoln").values[0]
+    assert source.relate(film, "date of birth") == []
+
+
 def test_the_more_precise_date_stands_for_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
     source = Asker(open_world(tmp_path, "Ann | date of birth | 1950\nAnn | date of birth | 2 March 1950"))
