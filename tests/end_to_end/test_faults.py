@@ -25,6 +25,7 @@ def faults(*arguments: str) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.nightly
 def test_a_few_kills_and_failing_writes_lose_nothing() -> None:
     counts = faults("--quick")
     assert counts["failures"] == 0

@@ -125,7 +125,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(place, marks=pytest.mark.nightly if number > 1 else ()) for number, place in enumerate(PLACES)],
+)
 def test_a_canary_is_found_nowhere(own_home: Path, server: str, place: str) -> None:
     url, variables, text = PLACES[place]
     (own_home / "config.toml").write_text(text)

@@ -11,6 +11,7 @@ import pytest
 from support.places import ROOT
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the script reads /proc")
 def test_sixty_questions_leave_no_descriptor_and_little_memory(built_home: Path) -> None:
     done = subprocess.run(

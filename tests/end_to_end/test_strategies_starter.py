@@ -14,6 +14,8 @@ from atomr_local.errors import MissingPartError
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import STRATEGIES, find_strategy
 
+# Asked with every commit: a tree, plain retrieval, follow-ups, a chain, and a method that writes queries.
+OFTEN = ("atomr", "rag", "self-ask", "cok", "detllm")
 QUESTIONS = ("Where was the director of Metropolis born?", "Who was the father of Marie Curie?")
 
 
@@ -33,7 +35,13 @@ def assistants(starter_home: Path) -> Iterator[dict[int, Assistant]]:
             assistant.close()
 
 
-@pytest.mark.parametrize(("strategy", "question"), zip(STRATEGIES, cycle(QUESTIONS), strict=False))
+@pytest.mark.parametrize(
+    ("strategy", "question"),
+    [
+        pytest.param(strategy, question, marks=() if strategy in OFTEN else pytest.mark.nightly)
+        for strategy, question in zip(STRATEGIES, cycle(QUESTIONS), strict=False)
+    ],
+)
 def test_a_strategy_on_the_starter(assistants: dict[int, Assistant], strategy: str, question: str) -> None:
     """It ends within its limits; its trace replays, exports, reopens, cites what the index has, and comes again."""
     one = checked(assistants[1], assistants[2], strategy, question)

@@ -14,6 +14,7 @@ from support.places import ROOT
 _MOST = 1000
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the figures are Linux's")
 def test_twelve_questions_stay_below_the_bounds(built_home: Path) -> None:
     bench = ROOT / "scripts" / "bench" / "long_day.py"

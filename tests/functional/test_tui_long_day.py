@@ -32,7 +32,7 @@ async def spend(app: AtomrApp, pilot: Pilot[None], questions: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the figures are Linux's")
-@pytest.mark.parametrize(("first", "more"), [(3, 4), (20, 180)])
+@pytest.mark.parametrize(("first", "more"), [(3, 4), pytest.param(20, 180, marks=pytest.mark.nightly)])
 async def test_questions_leave_no_thread_and_no_file_and_little_memory(first: int, more: int, own_home: Path) -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -53,6 +53,7 @@ def adapter_state(init: Path, heads: tuple[int, int]) -> tuple[dict[str, Any], f
         settings = json.loads((init.parent / "settings.json").read_text())
         return torch.load(init, weights_only=True)["adapter"], settings["alpha"] / settings["rank"]
     from gguf import GGUFReader
+    from gguf.quants import dequantize
 
     reader = GGUFReader(str(init))
     alpha = float(reader.fields["adapter.lora.alpha"].contents())
@@ -62,7 +63,7 @@ def adapter_state(init: Path, heads: tuple[int, int]) -> tuple[dict[str, Any], f
     for tensor in reader.tensors:
         _, layer, projection, _, side = tensor.name.split(".")
         name, letter = projections[projection], side.removeprefix("lora_").upper()
-        weight = torch.tensor(tensor.data.astype("float32"))
+        weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type).astype("float32"))
         if letter == "B" and name in {"q_proj", "k_proj"}:
             weight = unpermuted(weight, heads[0] if name == "q_proj" else heads[1])
         rank = weight.shape[0] if letter == "A" else weight.shape[1]

@@ -36,6 +36,7 @@ async def test_every_window_can_be_read_in_our_own_themes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_the_main_screen_can_be_read_in_the_themes_of_textual() -> None:
     others = [name for name in themes.names() if name not in OWN]
     assert [str(one) for one in await measuring.measure(others, whole=False)] == []
