@@ -23,7 +23,6 @@ from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, NodeStarted, PlanReady, StageChanged
-from atomr_local.reasoning.trace.schema import EvidenceTrace
 from atomr_local.reasoning.trace.telling import ShownPassage, passages_of
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.serving import Desk, LookupDesk, without_paths, without_paths_in
@@ -53,7 +52,7 @@ class Passage(BaseModel):
     url: str = Field(description="Its address, else that of the page which shows it; empty where neither is.")
 
     @classmethod
-    def of(cls, item: Evidence | EvidenceTrace, page: str = "") -> Passage:
+    def of(cls, item: Evidence, page: str = "") -> Passage:
         """`page`: the address that shows it, where it has none of its own."""
         url = item.locator.get("url", page)
         return cls(

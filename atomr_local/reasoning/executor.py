@@ -31,9 +31,9 @@ from atomr_local.reasoning.results import (
 )
 from atomr_local.reasoning.revision import ResultCache, ReusedResults
 from atomr_local.reasoning.steps import Steps
+from atomr_local.reasoning.trace import Method
 from atomr_local.reasoning.trace.events import SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.calls import NO_QUESTION, AnswerType
@@ -271,8 +271,8 @@ class Executor:
             "child",
             end.confidence,
             list(end.evidence),
-            list(end.cited),
-            f"answer of [{last.id}]",
+            cited=list(end.cited),
+            computation=f"answer of [{last.id}]",
             computed=end.computed,
             quotes=end.quotes,
         )
@@ -303,7 +303,7 @@ class Executor:
             method if told else None,
             reading.confidence,
             evidence,
-            cited if told else [],
+            cited=cited if told else [],
             dropped=[*cut, *reading.dropped],
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
             signals=reading.signals if told else {},

@@ -140,8 +140,8 @@ class Operators:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
         result.signals.update(match_signals(gathered))
-        result.linked = linked_names(gathered)
-        result.near = tuple(dict.fromkeys(label for found in gathered if found.probed for label in found.probed.near))
+        result.linked = list(linked_names(gathered))
+        result.near = list(dict.fromkeys(label for found in gathered if found.probed for label in found.probed.near))
         if operator is Operator.FILTER:
             self._filter(node_id, requests, gathered, result)
         else:

@@ -6,13 +6,13 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from atomr_local.language.names import names_in
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.confidence import SUBJECT
 from atomr_local.reasoning.reading.checks import supported
-from atomr_local.reasoning.trace.schema import Method, Outcome
+from atomr_local.reasoning.trace import Method, Outcome, StepNotes
 from atomr_local.sources.protocol import Evidence, Quote, Value, ValueKind
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, References, Tree
 
@@ -26,30 +26,23 @@ class Action:
     name: str
     input: str
 
+    def to_dict(self) -> dict[str, str]:
+        """The action as events and the trace write it."""
+        return {"name": self.name, "input": self.input}
+
 
 @dataclass
-class Result:
-    """A node's result; no values means Unknown.
+class Result(StepNotes):
+    """A node's result; no values means Unknown. Of a corrected step without values, `thought` is the new statement.
 
     Attributes:
         evidence: everything retrieved for it, best first.
-        cited: ids of the evidence that the answer names.
-        computation: the symbolic step that gave the answer, as text.
-        dropped: notes about what limits left out.
+        others: alternative answers, each with its confidence, best first.
         computed: whether the answer comes from a symbolic step, here or below, so that no passage contains it.
-        reason: why there is no answer, as a clause ("step 2 gave 'Paris'; a date is needed"); "" if unknown.
         none: whether the result is known to be empty, for example if no entity satisfies a condition.
         without: what the step found no value for, if it found values for others.
-        signals: signals for and against the answer by name ("link", "relation", "null", "verify", …); 0 to 1.
-        linked: labels of the entities that the graph linked the operator's first arguments to.
-        near: if the graph has the entity but not what was asked: labels of its most similar properties, best first.
-        others: alternative answers, each with its confidence, best first.
-        thought: what the model wrote before it acted or answered.
         action: the tool that the step used.
-        observation: what the tool returned, as the model saw it.
         candidates: the answers that were weighed, best first.
-        corrected_from: what the model had written before evidence corrected it; "" if it did not know; None if
-            nothing was corrected. Of a step without answers it is a statement, and `thought` the corrected one.
         quotes: where the answer stands in the evidence, or the sentences that tell a short answer.
     """
 
@@ -57,23 +50,13 @@ class Result:
     method: Method | None = None
     confidence: float | None = None
     evidence: list[Evidence] = field(default_factory=list)
-    cited: list[str] = field(default_factory=list)
-    computation: str | None = None
-    dropped: list[str] = field(default_factory=list)
-    error: dict[str, str] | None = None
+    _: KW_ONLY
     others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
-    reason: str = ""
     none: bool = False
     without: tuple[Value, ...] = ()
-    signals: dict[str, float] = field(default_factory=dict)
-    linked: tuple[str, ...] = ()
-    near: tuple[str, ...] = ()
-    thought: str = ""
     action: Action | None = None
-    observation: str = ""
     candidates: tuple[Candidate, ...] = ()
-    corrected_from: str | None = None
     quotes: tuple[Quote, ...] = ()
 
     @property

@@ -15,6 +15,7 @@ from atomr_local.errors import InputError
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.results import Action, Result, fill_question
 from atomr_local.reasoning.steps import Steps
+from atomr_local.reasoning.trace import StepNotes, take_over
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
@@ -207,30 +208,17 @@ class ReusedResults:
         node = self._base[base_id]
         by_id = {item.id: item for item in self.revision.base.evidence}
         known = [by_id[item] for item in node.evidence if item in by_id]
-        taken = recorder.take_in(
-            [Evidence(item.source, item.title, item.text, item.score, item.query, item.locator) for item in known]
-        )
+        taken = recorder.take_in(known)
         names = {old.id: new.id for old, new in zip(known, taken, strict=True)}
         remembered = self._earlier.results.get(base_id)
         steps = {old: new for new, old in self.nodes.items()}
-        return node, Result(
+        result = Result(
             values=remembered.values if remembered is not None else _owned(_values(node, taken), node, before, steps),
             method=node.method,
             confidence=node.confidence,
             evidence=list(taken),
-            cited=[names[item] for item in node.cited if item in names],
-            computation=_renumbered(node.computation, steps, names) if node.computation is not None else None,
-            dropped=[_renumbered(note, steps, names) for note in node.dropped],
-            error=node.error,
             computed=_computed(node) if remembered is None else remembered.computed,
-            signals=dict(node.signals),
-            linked=tuple(node.linked),
-            near=tuple(node.near),
-            reason=node.reason if node.operation is not None else "",
-            thought=node.thought,
             action=Action(node.action["name"], node.action["input"]) if node.action is not None else None,
-            observation=node.observation,
-            corrected_from=node.corrected_from,
             candidates=tuple(_weighed(node, remembered, names)),
             quotes=tuple(
                 replace(quote, evidence=names[quote.evidence])
@@ -238,6 +226,12 @@ class ReusedResults:
                 if quote.evidence in names
             ),
         )
+        take_over(node, result, StepNotes)
+        result.cited = [names[item] for item in node.cited if item in names]
+        result.computation = _renumbered(node.computation, steps, names) if node.computation is not None else None
+        result.dropped = [_renumbered(note, steps, names) for note in node.dropped]
+        result.reason = node.reason if node.operation is not None else ""
+        return node, result
 
     def given(self, node_id: int) -> Result | None:
         """The user's own answer, if there is one: with full confidence and without evidence."""

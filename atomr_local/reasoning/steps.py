@@ -15,6 +15,7 @@ from typing import Self
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.results import Result, citations_hold
+from atomr_local.reasoning.trace import take_over
 from atomr_local.reasoning.trace.events import NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace
@@ -70,20 +71,15 @@ class Steps:
             seconds: the node's wall-clock time.
             as_in: the node of an earlier trace whose result is kept.
         """
-        finished = NodeFinished.from_fields(
-            node_id,
-            result,
-            answers=result.texts,
-            evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
-            supported=as_in.supported if as_in is not None else citations_hold(result),
-            seconds=round(seconds, 3),
-            llm=self._recorder.use_of(node_id),
-            action={"name": result.action.name, "input": result.action.input} if result.action is not None else None,
-            candidates=tuple(candidate.to_dict() for candidate in result.candidates),
-            quotes=tuple(quote.to_dict() for quote in result.quotes),
-        )
+        finished = NodeFinished(node_id=node_id)
+        take_over(result, finished)
+        finished.signals = result.signals  # shared: some methods go on measuring after a step has ended
+        finished.answers = list(result.texts)
+        finished.evidence = list(dict.fromkeys(item.id for item in result.evidence))
+        finished.supported = as_in.supported if as_in is not None else citations_hold(result)
+        finished.seconds, finished.llm = round(seconds, 3), self._recorder.use_of(node_id)
         if as_in is not None:
-            finished = replace(finished, reason=as_in.reason, scores=tuple(as_in.scores), kept=True)
+            finished.reason, finished.scores, finished.kept = as_in.reason, list(as_in.scores), True
         self._recorder.emit(finished)
 
     def begun(self, step: Step) -> None:

@@ -55,14 +55,14 @@ class Evidence:
 
     Attributes:
         id: "e1", "e2", … within one trace; empty until the trace has taken it in.
-        source: the name of the source that it comes from.
-        title: page title, entity label or web page title.
-        text: the passage, or the graph rows put as short sentences, or the web snippet. Untrusted.
+        source: "text", "graph", "web" or the name of another package's source.
+        title: page title, entity label or title of the web page.
+        text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
         score: larger is better; comparable within one source and query only.
-        query: what was asked of the source.
-        locator: where it is there, in JSON's types: {"passage": id, "span": [a, b]} |
-            {"passage", "redirect": the name asked for, which leads to the page} |
-            {"sparql": text, "rows": [{variable: value}]} | {"url": address, "retrieved_at": ISO 8601} | others.
+        query: what the source was asked.
+        locator: where it is, in JSON's types, such as {"passage", "span"}, {"passage", "redirect": the name asked for,
+            which leads to the page}, {"sparql", "rows": [{variable: value}], "sketch"} or {"url", "retrieved_at": ISO
+            8601}; of a list of all documents {"files"}, their number.
     """
 
     source: str

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
-from atomr_local.reasoning.trace.schema import OWN
+from atomr_local.reasoning.trace.schema import OWN, understood
+from atomr_local.reasoning.trace.telling import passages_of
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import file_path, made_elsewhere, page_at
 from atomr_local.tui.rendering import formatted
@@ -27,7 +28,7 @@ from atomr_local.tui.rendering import formatted
 if TYPE_CHECKING:
     from textual.app import App
 
-    from atomr_local.reasoning.trace.events import AnswerReady
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tui.question.state import QuestionState
 
@@ -116,12 +117,13 @@ def answer_text(state: QuestionState) -> str:
     if ready is None:
         return ""
     if not ready.answer:
-        return _declined(state, ready)
+        return _declined(ready)
     cited = root.result.cited if root is not None and root.result is not None and ready.status == "answered" else ()
-    found = [state.evidence[name] for name in dict.fromkeys(cited) if name in state.evidence]
+    known = state.evidence
+    found = [known[name] for name in dict.fromkeys(cited) if name in known]
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
     sure = OWN if root is not None and root.by_user else confidence_text(ready.confidence)
-    lines = [*_question(state), "", f"{sanitize(ready.answer)}{numbers}{f' ({sure})' if sure else ''}"]
+    lines = [*_question(ready), "", f"{sanitize(ready.answer)}{numbers}{f' ({sure})' if sure else ''}"]
     if ready.basis == "model" and ready.answers:
         lines.append("From the model's own knowledge: no evidence supports it.")
     if found:
@@ -130,26 +132,24 @@ def answer_text(state: QuestionState) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _question(state: QuestionState) -> list[str]:
+def _question(trace: Trace) -> list[str]:
     """The question, and how it was understood where that is not what was typed."""
-    typed, meant = sanitize_line(state.question), sanitize_line(state.understood_as)
-    return [typed, f"(understood as: {meant})"] if meant and meant != typed else [typed]
+    meant = understood(trace)
+    return [sanitize_line(trace.question), *([f"(understood as: {meant})"] if meant else [])]
 
 
-def _declined(state: QuestionState, ready: AnswerReady) -> str:
+def _declined(ready: Trace) -> str:
     """Why the question was declined, and the guess apart; empty if it was not."""
     if not ready.reason:
         return ""
-    lines = [*_question(state), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(ready.reason)}"]
+    lines = [*_question(ready), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(ready.reason)}"]
     if ready.guess is not None:
         sure = confidence_text(ready.guess.confidence)
         lines.append(f"A guess, not an answer: {sanitize_line(ready.guess.text)}{f' ({sure})' if sure else ''}")
-    if ready.closest:
-        from atomr_local.reasoning.trace.telling import closest_heading, closest_passages
-
-        lines += ["", closest_heading(ready.closest, state.evidence)]
-        for passage in closest_passages(ready.closest, state.evidence):
-            lines += [f"  {passage.source}", *(f"    {line}" for line in passage.lines)]
+    heading, near = passages_of(ready)
+    lines += ["", heading] if near else []
+    for passage in near:
+        lines += [f"  {passage.source}", *(f"    {line}" for line in passage.lines)]
     return "\n".join(lines) + "\n"
 
 
@@ -161,8 +161,9 @@ def evidence_text(state: QuestionState, evidence_id: str) -> str:
 
 def sparql_text(state: QuestionState, node_id: int) -> str:
     """The graph queries of the node's evidence, each once, laid out; empty if there are none."""
-    names = state.nodes[node_id].evidence if node_id in state.nodes else []
-    queries = dict.fromkeys(_query(state.evidence[name]) for name in names if name in state.evidence)
+    names = state.nodes[node_id].step.evidence if node_id in state.nodes else []
+    known = state.evidence
+    queries = dict.fromkeys(_query(known[name]) for name in names if name in known)
     return "".join(f"{query}\n\n" for query in queries if query)[:-1]
 
 

@@ -106,7 +106,7 @@ async def test_escape_cancels_and_keeps_what_was_found() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: done(app))
         assert "Cancelled." in screen_text(app)
-        assert app.ask_screen.state.nodes[3].answer == "Metropolis"
+        assert app.ask_screen.state.nodes[3].step.answer == "Metropolis"
         assert app.ask_screen.view.selected == 0
         assert "not finished: the question ended before" in screen_text(app)  # of the step that is looked at
 

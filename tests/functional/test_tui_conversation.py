@@ -103,7 +103,7 @@ async def test_an_earlier_answer_opens_and_the_next_question_goes_on_with_all() 
         await pilot.press("t")
         assert app.focused is app.query_one(Transcript)
         await pilot.press("up", "enter")
-        await until(pilot, lambda: app.ask_screen.state.question == QUESTION)
+        await until(pilot, lambda: app.ask_screen.state.record.question == QUESTION)
         assert "The answer is Vienna. [e2]" in screen_text(app)
         assert not app.ask_screen.state.replayed, "what the model was shown is still at hand"
         assert "▸" in transcript(app)[0]
@@ -251,7 +251,7 @@ async def test_a_kept_question_goes_on_with_its_conversation(key: str) -> None:
         await until(pilot, lambda: "Goes on with the conversation of question 1" in screen_text(app))
         await pilot.press(key)
         await until(pilot, lambda: done(app))
-        assert app.ask_screen.state.took_from == ("a",)
+        assert app.ask_screen.state.record.took_from == ["a"]
         text = screen_text(app)
         assert "Understood as: Who wrote Persuasion? · from “Who wrote Emma?”" in text
         assert "→ Jane Austen" in transcript(app)[0]

@@ -10,6 +10,7 @@ from textual.widgets import Checkbox, Input, Select, TextArea
 
 from atomr_local import paths
 from atomr_local.planning.examples import read_examples
+from atomr_local.reasoning.trace.events import planned
 from atomr_local.settings.schema import load_settings
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.natural import is_natural
@@ -104,7 +105,9 @@ async def test_a_plan_of_questions_alone_offers_no_operators() -> None:
         await until(pilot, lambda: app.ask_screen.loading_stage == "")
         tree = parse_compact(plan, QUESTION)
         limits = load_settings().limits
-        app.push_screen(NodeEditor(tree, NodeView(tree.node(1)), limits, ["text"]), changes.append)
+        app.push_screen(
+            NodeEditor(tree, NodeView(tree.node(1), planned(tree, tree.node(1))), limits, ["text"]), changes.append
+        )
         await until(pilot, lambda: "✓ can be run" in screen_text(app))
         assert not app.screen.query(Select) and "What the step does" not in screen_text(app)
         app.screen.query_one("#step-question", Input).value = "Who made Metropolis?"

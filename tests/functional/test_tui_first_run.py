@@ -130,5 +130,5 @@ async def test_tab_and_enter_ask_the_first_example() -> None:
         assert "⏎ Ask" in footer
         assert "Edit plan" not in footer, "there is no plan yet"
         await pilot.press("enter")
-        await until(pilot, lambda: app.ask_screen.state.question != "")
+        await until(pilot, lambda: app.ask_screen.state.record.question != "")
         assert app.query_one(QuestionBox).text == first

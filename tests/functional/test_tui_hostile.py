@@ -39,6 +39,7 @@ from atomr_local.reasoning.trace.events import (
     StageChanged,
     TextGenerated,
     WarningRaised,
+    planned,
 )
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.settings.file import save_settings
@@ -392,6 +393,12 @@ USERS = [(1, hostile("zuserz"))]
 KEPT = hostile_trace()
 
 
+def answered_view() -> NodeView:
+    step = planned(TREE, TREE.node(1))
+    step.answer, step.answers = hostile("zanswerz"), [hostile("zanswerz")]
+    return NodeView(TREE.node(1), step, ended=True)
+
+
 @dataclass
 class Fed:
     """A screen that is given hostile text: what must be seen, the keys after which it is looked at again, and what then."""
@@ -418,8 +425,7 @@ SCREENS: dict[str, Fed] = {
     "plan": Fed(lambda: PlanEditor(hostile("zquestionz"), TREE, LIMITS), ("zquestionz", "zstepz")),
     "process": Fed(lambda: ProcessEditor(shipped()[0].model_copy(update={"question": hostile("zquestionz")}),
                                          lambda process: process, lambda: None), ("zquestionz",)),
-    "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
-                                   ["text"]), ("zstepz", "zdoz", "zanswerz")),
+    "step": Fed(lambda: NodeEditor(TREE, answered_view(), LIMITS, ["text"]), ("zstepz", "zdoz", "zanswerz")),
     "export": Fed(lambda: ExportScreen(KEPT), ("zquestionz",)),
     "busy": Fed(lambda: BusyScreen(hostile("zfirstz"), hostile("zsecondz")), ("zfirstz", "zsecondz")),
     "path": Fed(lambda: PathDialog(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),

@@ -28,6 +28,7 @@ from atomr_local import paths
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
 from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.trace import take_over
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -41,7 +42,7 @@ from atomr_local.reasoning.trace.events import (
 )
 from atomr_local.reasoning.trace.schema import Guess, Trace
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.state import Offered
 from atomr_local.tui.screens.dialogs import Confirm
@@ -108,15 +109,13 @@ def unknown() -> list[Event]:
 
 def passages_of(trace: Trace) -> list[Event]:
     """The events of a question of one step."""
-    pieces = [
-        Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
-        for item in trace.evidence
-    ]
+    ended = NodeFinished(node_id=0)
+    take_over(trace.node(0), ended)
     return [
         QuestionAsked(question=trace.question, strategy="atomr", settings={}),
         PlanReady(tree=fallback_tree(trace.question), compact="", origin="rule", attempts=0),
-        EvidenceFound(node_id=0, source=SourceName.TEXT, evidence=tuple(pieces)),
-        NodeFinished.from_fields(0, trace.node(0)),
+        EvidenceFound(node_id=0, source=SourceName.TEXT, evidence=tuple(trace.evidence)),
+        ended,
         AnswerReady(**{name: fixed(getattr(trace, name)) for name in AnswerReady.__dataclass_fields__}),
     ]
 

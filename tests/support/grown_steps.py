@@ -73,7 +73,7 @@ def _run(steps: Steps, recorder: Recorder, told: str) -> Result:
         )
     with steps.open(f"{told}Who directed Metropolis?", first.id, f"{told}follow-up") as follow_up:
         film = found(follow_up.id, _FILM)
-        follow_up.result = Result((Value("Fritz Lang"),), "operator", 0.8, [film], [film.id])
+        follow_up.result = Result((Value("Fritz Lang"),), "operator", 0.8, [film], cited=[film.id])
     with steps.open(f"{told}Where was Fritz Lang born?", label=f"{told}round 2") as last:
         birth = found(last.id, _BIRTH)
         last.result = Result(
@@ -81,7 +81,7 @@ def _run(steps: Steps, recorder: Recorder, told: str) -> Result:
             "aggregate",
             0.9,
             [birth],
-            [birth.id],
+            cited=[birth.id],
             thought=f"{told}Now his place of birth.",
             candidates=(
                 Candidate((Value(f"{told}Vienna"),), -0.21, f"{told}text", (birth.id,)),
@@ -90,7 +90,7 @@ def _run(steps: Steps, recorder: Recorder, told: str) -> Result:
             ),
         )
     with steps.root(GROWN_QUESTION) as root:
-        root.result = Result((Value("Vienna"),), "tool", 0.9, [birth], [birth.id])
+        root.result = Result((Value("Vienna"),), "tool", 0.9, [birth], cited=[birth.id])
     return root.result
 
 

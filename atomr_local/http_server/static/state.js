@@ -1,19 +1,13 @@
 // The state of one question: the sum of its events, or what its trace holds. The views on the page hold none of it.
+// Events and traces are kept as they come: a new field of a step is named only where it is shown.
 
 import { takenFrom } from "./words.js";
 
-const RESULT = [
-  "answer", "answers", "method", "confidence", "evidence", "cited", "supported", "computation", "dropped", "error",
-  "seconds", "outcome", "reason", "signals", "thought", "action", "observation", "candidates", "corrected_from",
-  "quotes",
-];
-
-/** A step as it is shown; `step` has the names of a trace's node. */
+/** A step as it is shown; `step` has the names of a trace's node, and `result` those of its end. */
 function viewOf(step) {
   return {
-    id: step.id, parent: step.parent, question: step.question, resolved: step.resolved_question || step.question,
-    kind: step.kind ?? "step", operation: step.operation ?? null, label: step.label ?? "", state: "waiting",
-    sources: [], sourceReason: "", evidence: [], result: null, byUser: false, declined: false,
+    kind: "step", operation: null, label: "", sources: [], ...step, resolved: step.resolved_question || step.question,
+    state: "waiting", sourceReason: "", evidence: [], result: null, byUser: false, declined: false,
   };
 }
 
@@ -52,16 +46,10 @@ export class Question {
     for (const step of trace.nodes) made.nodes.set(step.id, viewOf(step));
     for (const item of trace.evidence) made.evidence.set(item.id, item);
     for (const step of trace.nodes) {
-      const view = made.nodes.get(step.id);
-      view.sources = step.sources ?? [];
       const ended = step.outcome || step.method || step.answers.length || step.error || step.thought || step.action;
-      if (ended) made.ended(view, Object.fromEntries(RESULT.map((name) => [name, step[name]])));
+      if (ended) made.ended(made.nodes.get(step.id), step);
     }
-    made.answer = {
-      status: trace.status, answer: trace.answer, answers: trace.answers, confidence: trace.confidence,
-      basis: trace.basis, reason: trace.reason, advice: trace.advice, guess: trace.guess,
-      advised: trace.advised, answer_kind: trace.answer_kind, closest: trace.closest,
-    };
+    made.answer = trace;
     made.finish(trace);
     return made;
   }
@@ -187,7 +175,7 @@ export class Question {
         }
         break;
       case "node_judged":
-        if (view.result) this.ended(view, { ...view.result, outcome: event.outcome, reason: event.reason });
+        if (view.result) this.ended(view, { ...view.result, ...event });
         break;
       case "node_finished":
         this.ended(view, event);

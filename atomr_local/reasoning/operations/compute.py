@@ -19,7 +19,7 @@ from atomr_local.reasoning.operations import amounts as sets
 from atomr_local.reasoning.operations.measures import Sort, measure, measure_words
 from atomr_local.reasoning.operations.operands import NotComputed, Operand, required
 from atomr_local.reasoning.results import Result, add_evidence, fill_question, product_confidence, subjects
-from atomr_local.reasoning.trace.schema import Method
+from atomr_local.reasoning.trace import Method
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, References, Tree
 from atomr_local.tree.operations import Operation, OperationCall, WordRole
@@ -425,9 +425,9 @@ def _result(computed: Computed, known: Sequence[Result], method: Method) -> Resu
         method if found else None,
         confidence if found else None,
         evidence,
-        cited if found else [],
-        computed.computation or None,
-        notes,
+        cited=cited if found else [],
+        computation=computed.computation or None,
+        dropped=notes,
         computed=True,
         reason=computed.reason,
         none=computed.none,

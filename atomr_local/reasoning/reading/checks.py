@@ -23,7 +23,6 @@ from atomr_local.language.question_kind import expected_type
 from atomr_local.language.sentences import sentences
 from atomr_local.language.words import any_of, english, first_letters
 from atomr_local.reasoning.reading.answer_formats import UNDATED, AnswerSpec, Reading
-from atomr_local.reasoning.trace.schema import EvidenceTrace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName
 
@@ -93,7 +92,7 @@ def _measured_in(quantity: Quantity, units: set[str]) -> bool:
 _VERDICTS = {"yes", "no"}
 
 
-def holds(answer: str, evidence: Evidence | EvidenceTrace) -> bool:
+def holds(answer: str, evidence: Evidence) -> bool:
     """Whether the evidence's title, text or rows contain the answer's words in order; dates in any usual form."""
     wanted = words(name_key(answer))
     if not wanted:
@@ -153,7 +152,6 @@ def agreement(answers: Sequence[str], evidence: Sequence[Evidence]) -> float | N
 # sentence is about is told by the title of its page, by the names in it, or by those that its pronouns go back to. In a
 # table it is the row, or the column's heading.
 
-AnyEvidence = Evidence | EvidenceTrace
 
 # Between the cells of a row.
 _CELLS = re.compile(r"; | \| |\t|^\| | \|$")
@@ -190,7 +188,7 @@ class About:
 
 
 def about(
-    names: Sequence[str], answers: Sequence[str], cited: Sequence[AnyEvidence], found: Sequence[AnyEvidence] = ()
+    names: Sequence[str], answers: Sequence[str], cited: Sequence[Evidence], found: Sequence[Evidence] = ()
 ) -> About:
     """Whether the cited evidence tells the answers of the one with these names.
 
@@ -233,7 +231,7 @@ class _Told:
         elsewhere: that one has a page of exactly that name.
     """
 
-    def __init__(self, names: Sequence[str], item: AnyEvidence, elsewhere: bool) -> None:
+    def __init__(self, names: Sequence[str], item: Evidence, elsewhere: bool) -> None:
         self._names = names
         self._item = item
         self._elsewhere = elsewhere

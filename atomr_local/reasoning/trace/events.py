@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
 
 from atomr_local.backbone.protocol import Generation
-from atomr_local.reasoning.trace.schema import (
-    AnswerKind,
-    Basis,
-    Guess,
-    LlmUse,
-    Method,
-    Outcome,
-    PlanOrigin,
-    Status,
-    StepMarks,
-    Trace,
-)
+from atomr_local.reasoning.trace import Outcome, StepEnd, in_order
+from atomr_local.reasoning.trace.schema import AnswerKind, Basis, Guess, LlmUse, NodeTrace, PlanOrigin, Status, Trace
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Node, Tree
+from atomr_local.tree.nodes import Argument, Literal, Node, Tree
+
+# What is told of a node while it is only planned.
+_PLANNED = ("id", "parent", "question", "kind", "operation")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Base of all events."""
+    """Base of all events; each is a dataclass."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
         """The event for JSON: its snake-case name under "event", then its fields."""
@@ -85,12 +80,13 @@ class PlanReady(Event):
     confidences: Mapping[int, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        nodes = [planned(self.tree, node) for node in self.tree.nodes()]
         return {
             "event": "plan_ready",
             "question": self.tree.question,
             "expects": self.tree.expects.to_dict() if self.tree.expects is not None else None,
             "compact": self.compact,
-            "nodes": [_planned(self.tree, node) for node in self.tree.nodes()],
+            "nodes": [{name: getattr(node, name) for name in _PLANNED} for node in nodes],
             "origin": self.origin,
             "attempts": self.attempts,
             "problems": list(self.problems),
@@ -99,15 +95,26 @@ class PlanReady(Event):
         }
 
 
-def _planned(tree: Tree, node: Node) -> dict[str, Any]:
-    """A node of the plan, with the names that its fields have in the trace."""
-    return {
-        "id": node.id,
-        "parent": tree.parent_of(node.id),
-        "question": node.question,
-        "kind": str(node.kind),
-        "operation": str(node.operation.operation) if node.operation is not None else None,
-    }
+def planned(tree: Tree, node: Node) -> NodeTrace:
+    """The trace of a node that has not run."""
+    operation = node.operation
+    return NodeTrace(
+        id=node.id,
+        parent=tree.parent_of(node.id),
+        question=node.question,
+        kind=str(node.kind),
+        resolved_question=node.question,
+        arguments=_written(node.call.arguments) if node.call is not None else [],
+        refs=list(node.references),
+        operation=str(operation.operation) if operation is not None else None,
+        operands=_written(operation.operands) if operation is not None else [],
+        words=list(operation.words) if operation is not None else [],
+    )
+
+
+def _written(arguments: Sequence[Argument]) -> list[Any]:
+    """Arguments as the plan has them: texts, and lists of node ids for references."""
+    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in arguments]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +195,8 @@ class TextGenerated(Event):
     text: str
 
 
-def _fixed(value: Any) -> Any:
-    return tuple(map(_fixed, value)) if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFinished(Event, StepMarks):
+@dataclass(kw_only=True)
+class NodeFinished(StepEnd, Event):
     """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running.
 
     Each of `candidates` has "answer", "score" (None if unknown), "origin" and "evidence" (ids); each of `quotes` has
@@ -201,44 +204,11 @@ class NodeFinished(Event, StepMarks):
     """
 
     node_id: int
-    answer: str
-    answers: tuple[str, ...]
-    method: Method | None
-    confidence: float | None
-    evidence: tuple[str, ...]
-    cited: tuple[str, ...]
-    supported: bool | None
-    computation: str | None
-    dropped: tuple[str, ...]
-    error: Mapping[str, str] | None
-    seconds: float
     llm: LlmUse = field(default_factory=LlmUse)
     kept: bool = False
-    outcome: Outcome | None = None
-    reason: str = ""
-    signals: Mapping[str, float] = field(default_factory=dict)
-    linked: tuple[str, ...] = ()
-    near: tuple[str, ...] = ()
-    of: tuple[tuple[str, ...], ...] = ()
-    scores: tuple[float, ...] = ()
-    entities: tuple[str | None, ...] = ()
-    thought: str = ""
-    action: Mapping[str, str] | None = None
-    observation: str = ""
-    candidates: tuple[Mapping[str, Any], ...] = ()
-    corrected_from: str | None = None
-    quotes: tuple[Mapping[str, Any], ...] = ()
 
-    @classmethod
-    def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:
-        """The event for a node's result, or for a node of a trace.
-
-        Args:
-            source: has the event's fields by name.
-            given: missing fields, and fields with another value.
-        """
-        named = {item.name: getattr(source, item.name) for item in fields(cls) if hasattr(source, item.name)}
-        return cls(**{name: _fixed(value) for name, value in named.items()} | given | {"node_id": node_id})
+    def to_dict(self) -> dict[str, Any]:
+        return {"event": "node_finished", "node_id": self.node_id} | in_order(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from atomr_local.reasoning.trace import events
+from atomr_local.reasoning.trace import events, take_over
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -30,47 +30,73 @@ from atomr_local.reasoning.trace.events import (
     RetrievalStarted,
     SourcesSelected,
     WarningRaised,
+    planned,
 )
-from atomr_local.reasoning.trace.schema import Departure, EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
-from atomr_local.sanitize import sanitize, sanitize_all
+from atomr_local.reasoning.trace.schema import Departure, LlmUse, NodeTrace, Trace, traced
+from atomr_local.sanitize import sanitize_all
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Argument, Literal, Node, Tree
 
 
-def _written(arguments: Sequence[Argument]) -> list[Any]:
-    """Arguments as the plan has them: texts, and lists of node ids for references."""
-    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in arguments]
+def apply(trace: Trace, event: Event) -> None:
+    """Add the event to the trace: what the recorder keeps, and what is shown of a question while it runs.
+
+    Raises:
+        KeyError: the trace has no such node.
+        ValueError: it has the added node already.
+    """
+    match event:
+        case QuestionAsked() | QuestionUnderstood() | AnswerReady():
+            take_over(event, trace)
+        case PlanReady():
+            _plan(trace, event)
+        case NodeAdded():
+            trace.node(event.parent)
+            if any(node.id == event.node_id for node in trace.nodes):
+                raise ValueError(f"there is a step {event.node_id} already")
+            added = NodeTrace(event.node_id, event.parent, event.question, "step", event.question, label=event.label)
+            trace.nodes.append(added)
+        case NodeStarted() | NodeFinished() | NodeJudged():
+            take_over(event, trace.node(event.node_id))
+        case SourcesSelected():
+            trace.node(event.node_id).sources = [str(source) for source in event.sources]
+        case RetrievalStarted():
+            retrievals, source = trace.totals.retrievals, str(event.source)
+            retrievals[source] = retrievals.get(source, 0) + 1
+        case EvidenceFound():
+            known, ids = trace.node(event.node_id).evidence, {item.id for item in trace.evidence}
+            known.extend(item.id for item in event.evidence if item.id not in known)
+            trace.evidence.extend(traced(item) for item in event.evidence if item.id not in ids)
+        case ModelCalled():
+            made, totals = event.completion, trace.totals
+            totals.llm_calls += 1
+            totals.prompt_tokens += made.prompt_tokens
+            totals.evaluated_tokens += made.evaluated_tokens
+            totals.generated_tokens += made.generated_tokens
+        case LeavesMachine():
+            _left(trace, event)
+        case WarningRaised():
+            trace.warnings.append(event.message)
 
 
-def _planned(tree: Tree, node: Node) -> NodeTrace:
-    """The trace of a node that has not run."""
-    operation = node.operation
-    return NodeTrace(
-        id=node.id,
-        parent=tree.parent_of(node.id),
-        question=node.question,
-        kind=str(node.kind),
-        resolved_question=node.question,
-        arguments=_written(node.call.arguments) if node.call is not None else [],
-        refs=list(node.references),
-        operation=str(operation.operation) if operation is not None else None,
-        operands=_written(operation.operands) if operation is not None else [],
-        words=list(operation.words) if operation is not None else [],
-    )
+def _plan(trace: Trace, event: PlanReady) -> None:
+    take_over(event, trace.plan)
+    trace.understood_as = event.tree.question
+    trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
+    before = {node.id: node.evidence for node in trace.nodes}
+    trace.nodes = [planned(event.tree, node) for node in event.tree.nodes()]
+    # What was read before the plan was made belongs to the whole question.
+    trace.node(event.tree.root.id).evidence = before.get(event.tree.root.id, [])
+    for node_id, confidence in event.confidences.items():
+        trace.node(node_id).plan_confidence = confidence
 
 
-def _copy(event: Event, target: NodeTrace | Trace) -> None:
-    """Copy the event's fields into those of the same names."""
-    named = {item.name for item in fields(target)}
-    for item in fields(event):
-        if item.name in named:
-            setattr(target, item.name, _changeable(getattr(event, item.name)))
-
-
-def _changeable(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_changeable(item) for item in value]
-    return dict(value) if isinstance(value, Mapping) else value
+def _left(trace: Trace, event: LeavesMachine) -> None:
+    for item in trace.left_machine:
+        if (item.to, item.query) == (event.to, event.query) and item.what in event.what:
+            item.what = event.what  # the question first, then its evidence too
+            return
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    trace.left_machine.append(Departure(event.what, event.to, when, event.query))
 
 
 class Recorder:
@@ -82,9 +108,7 @@ class Recorder:
     def __init__(
         self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
     ) -> None:
-        self.trace = Trace(
-            question=sanitize(question), strategy=strategy, settings=sanitize_all(dict(settings)), id=uuid.uuid4().hex
-        )
+        self.trace = Trace(question="", strategy=strategy, settings={}, id=uuid.uuid4().hex)
         self._sink = sink
         self._lock = threading.RLock()
         self._started = time.perf_counter()
@@ -96,33 +120,12 @@ class Recorder:
         """Add the event to the trace and hand it on."""
         event = sanitize_all(event)
         with self._lock:
-            self._add(event)
+            apply(self.trace, event)
+            if isinstance(event, ModelCalled):
+                made = event.completion
+                use = LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens)
+                self.use_of(event.node_id).add(use)
             self._sink(event)
-
-    def _add(self, event: Event) -> None:
-        match event:
-            case PlanReady():
-                self._plan(event)
-            case QuestionUnderstood() | AnswerReady():
-                _copy(event, self.trace)
-            case NodeAdded():
-                self._grow(event)
-            case SourcesSelected():
-                self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
-            case RetrievalStarted():
-                retrievals, source = self.trace.totals.retrievals, str(event.source)
-                retrievals[source] = retrievals.get(source, 0) + 1
-            case EvidenceFound():
-                known = self.trace.node(event.node_id).evidence
-                known.extend(item.id for item in event.evidence if item.id not in known)
-            case ModelCalled():
-                self._called(event)
-            case NodeStarted() | NodeFinished() | NodeJudged():
-                _copy(event, self.trace.node(event.node_id))
-            case LeavesMachine():
-                self._left(event)
-            case WarningRaised():
-                self.trace.warnings.append(event.message)
 
     def leaves(self, what: str, to: str, query: str | None = None) -> None:
         """Emit that something is about to leave the machine; once for the same thing and host."""
@@ -130,14 +133,6 @@ class Recorder:
             known = [item for item in self.trace.left_machine if (item.to, item.query) == (to, query)]
             if not any(what in item.what for item in known):
                 self.emit(LeavesMachine(what=what, to=to, query=query))
-
-    def _left(self, event: LeavesMachine) -> None:
-        for item in self.trace.left_machine:
-            if (item.to, item.query) == (event.to, event.query) and item.what in event.what:
-                item.what = event.what  # the question first, then its evidence too
-                return
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        self.trace.left_machine.append(Departure(event.what, event.to, when, event.query))
 
     def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """The evidence sanitised and with ids e1, e2, … in order of appearance; a known piece keeps its id."""
@@ -158,11 +153,7 @@ class Recorder:
         key = json.dumps([str(item.source), item.title, item.text, *place], default=str)
         if key not in self._known:
             known = self._known[key] = replace(item, id=f"e{len(self._known) + 1}")
-            self.trace.evidence.append(
-                EvidenceTrace(
-                    known.id, str(known.source), known.title, known.text, known.score, known.query, known.locator
-                )
-            )
+            self.trace.evidence.append(traced(replace(known, source=str(known.source))))
         return replace(item, id=self._known[key].id)
 
     def use_of(self, node_id: int | None) -> LlmUse:
@@ -177,43 +168,9 @@ class Recorder:
 
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""
-        totals = self.trace.totals
-        totals.seconds = round(time.perf_counter() - self._started, 3)
-        use = LlmUse()
-        for part in self._use.values():
-            use.add(part)
-        totals.llm_calls = use.calls
-        totals.prompt_tokens = use.prompt_tokens
-        totals.evaluated_tokens = use.evaluated_tokens
-        totals.generated_tokens = use.generated_tokens
+        self.trace.totals.seconds = round(time.perf_counter() - self._started, 3)
         self._sink(Finished(trace=self.trace))
         return self.trace
-
-    def _plan(self, event: PlanReady) -> None:
-        self.trace.plan = PlanTrace(event.compact, event.origin, event.attempts, list(event.problems))
-        self.trace.understood_as = event.tree.question
-        self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
-        before = {node.id: node.evidence for node in self.trace.nodes}
-        self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
-        # What was read before the plan was made belongs to the whole question.
-        self.trace.node(event.tree.root.id).evidence = before.get(event.tree.root.id, [])
-        for node_id, confidence in event.confidences.items():
-            self.trace.node(node_id).plan_confidence = confidence
-
-    def _grow(self, event: NodeAdded) -> None:
-        """Add the node of a step that no plan has."""
-        self.trace.node(event.parent)
-        if any(node.id == event.node_id for node in self.trace.nodes):
-            raise ValueError(f"there is a step {event.node_id} already")
-        self.trace.nodes.append(
-            NodeTrace(
-                event.node_id, event.parent, event.question, "step", resolved_question=event.question, label=event.label
-            )
-        )
-
-    def _called(self, event: ModelCalled) -> None:
-        made = event.completion
-        self.use_of(event.node_id).add(LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens))
 
 
 # Writes the event stream to the log: steps, counts and seconds, without texts.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from atomr_local.reasoning.trace import Method as Method  # noqa: PLC0414  (strategies have it from here)
+from atomr_local.reasoning.trace import PlannedStep, StepEnd, documented, in_order
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence
 
 # What the fields of a trace are called for people. The fields themselves keep their names: the trace is a format.
 
@@ -132,20 +135,7 @@ def taken_from_step(computation: str | None) -> int | None:
     return int(found[1]) if found is not None else None
 
 
-class Checked(Protocol):
-    """A step's answer after the check of its citations."""
-
-    @property
-    def supported(self) -> bool | None: ...
-
-    @property
-    def cited(self) -> Sequence[str]: ...
-
-    @property
-    def off_subject(self) -> bool: ...
-
-
-def check_text(step: Checked) -> str:
+def check_text(step: StepEnd) -> str:
     """What the check of the citations has found, where there was one."""
     if step.off_subject:
         return _OF_ANOTHER
@@ -179,22 +169,8 @@ SCHEMA = "atomr.trace/1"
 # "interrupted": the program died while it answered; only the history writes it.
 Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
-Method = Literal[
-    "operator",
-    "child",
-    "sibling",
-    "symbolic",
-    "computed",
-    "direct_rag",
-    "closed_book",
-    "tool",
-    "sparql",
-    "vote",
-    "aggregate",
-]
 # "steps": there is no plan; each step follows from the ones before it.
 PlanOrigin = Literal["model", "user", "file", "fallback", "example", "steps", "rule"]
-Outcome = Literal["found", "computed", "memory", "not found"]
 AnswerKind = Literal["value", "quotation", ""]
 
 
@@ -258,143 +234,34 @@ class Guess:
         return ", ".join(self.answers)
 
 
-class StepMarks:
-    """What a step's answer is marked with, as it ends and in its trace."""
-
-    __slots__ = ()
-    method: Method | None
-    answers: Any
-    signals: Any
-
-    @property
-    def by_user(self) -> bool:
-        """Whether the answer is one that the user gave: the program has found it in no way."""
-        return self.method is None and bool(self.answers)
-
-    @property
-    def misfit(self) -> bool:
-        """Whether the answer is surely of another kind than the question asks for, such as a length for a count."""
-        return bool(self.answers) and self.signals.get("type_fit") == 0.0
-
-    @property
-    def off_subject(self) -> bool:
-        """Whether the cited evidence tells the answer clearly of another than the one asked about."""
-        return bool(self.answers) and self.signals.get("subject") == 0.0
-
-
+@documented
 @dataclass
-class NodeTrace(StepMarks):
+class NodeTrace(StepEnd, PlannedStep):
     """One node of the plan, or one step of a method without a plan, and its result.
 
     Attributes:
-        id: number of the node in the plan; the root is 0.
-        parent: id of the parent; None for the root.
-        question: the node's question as the plan has it.
-        kind: "root", "parent", "search", "relate", "filter", "operation", "direct", or "step" for one that no plan has.
-        resolved_question: the question with references replaced by answers.
-        refs: ids of the nodes that it refers to.
-        sources: names of the sources that were chosen.
-        answer: the answers as text.
-        answers: the bare answers; empty if nothing was found.
-        method: how the answer came about.
-        confidence: probability that the answer is right; None if it is not known.
-        evidence: ids of the evidence that was retrieved.
-        cited: ids of the evidence that the answer rests on.
-        supported: whether the cited evidence contains the answer, and does not tell it clearly of another; None if that
-            was not checked.
-        computation: what was computed, such as "2010-10-19 > 2000-01-01"; of a question about all documents together
-            the whole answer with its rule.
-        dropped: what a limit left out, in words.
-        error: {"title", "message"} of what failed.
-        seconds: how long the node took.
         llm: how much it used the model.
-        outcome: how the step ended; None if it did not end, failed, or the trace is of an earlier version.
-        reason: for "not found": what was looked for and where, in a sentence.
-        signals: what speaks for and against the answer, by name, such as "link", "relation" or "verify"; 0 to 1.
-        arguments: of the operator, as the plan has them: texts, and lists of node ids for references.
-        operation: name of the typed operation that computes the node, such as "Compare"; None if there is none.
-        operands: of the operation, in the form of `arguments`.
-        words: of the operation, such as the direction "earlier".
-        of: for each answer what it is a value of, such as the rivers of a length; empty if that is not known.
-        scores: for each of several answers how sure it is by itself, 0 to 1; empty if that is not known.
-        entities: for each answer the graph entity that it names, or None; empty if the graph gave none.
-        linked: labels of the entities that the graph took the operator's first arguments for.
-        near: if the graph has the entity but not what was asked: labels of its properties, the nearest first.
-        label: what the step is to its method, such as "follow-up" or "hop 2"; "" for a step of a plan.
-        plan_confidence: how surely the model wrote this part of the plan, 0 to 1; None if that is not known.
-        thought: what the model wrote before it acted or answered. Untrusted.
-        action: {"name", "input"} of the tool that the step used; None if it used none.
-        observation: what the tool returned, as the model saw it. Untrusted.
-        candidates: the answers that were weighed: {"answer", "score", "origin", "evidence"}, best first.
-        corrected_from: what the model had written before evidence corrected it, "" if it had marked the step as
-            unsolved; None if nothing was corrected. Untrusted.
-        quotes: where the answer stands, or the sentences that tell a short answer: {"evidence", "span"}, with the
-            characters [start, end) of the evidence's text.
     """
 
-    id: int
-    parent: int | None
-    question: str
-    kind: str
-    resolved_question: str = ""
-    arguments: list[Any] = field(default_factory=list)
-    refs: list[int] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    answer: str = ""
-    answers: list[str] = field(default_factory=list)
-    method: Method | None = None
-    confidence: float | None = None
-    evidence: list[str] = field(default_factory=list)
-    cited: list[str] = field(default_factory=list)
-    supported: bool | None = None
-    computation: str | None = None
-    dropped: list[str] = field(default_factory=list)
-    error: dict[str, str] | None = None
-    seconds: float = 0.0
-    llm: LlmUse = field(default_factory=LlmUse)
-    outcome: Outcome | None = None
-    reason: str = ""
-    signals: dict[str, float] = field(default_factory=dict)
-    operation: str | None = None
-    operands: list[Any] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    linked: list[str] = field(default_factory=list)
-    near: list[str] = field(default_factory=list)
-    of: list[list[str]] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    entities: list[str | None] = field(default_factory=list)
-    label: str = ""
-    plan_confidence: float | None = None
-    thought: str = ""
-    action: dict[str, str] | None = None
-    observation: str = ""
-    candidates: list[dict[str, Any]] = field(default_factory=list)
-    corrected_from: str | None = None
-    quotes: list[dict[str, Any]] = field(default_factory=list)
+    llm: LlmUse = field(default_factory=LlmUse, kw_only=True)
 
 
-@dataclass
-class EvidenceTrace:
-    """One piece of evidence.
-
-    Attributes:
-        id: "e1", "e2", … within the trace.
-        source: "text", "graph", "web" or the name of another package's source.
-        title: page title, entity label or title of the web page.
-        text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
-        score: larger is better; comparable within one source and query only.
-        query: what the source was asked.
-        locator: where it is, such as {"passage", "span"}, {"sparql", "rows", "sketch"} or {"url", "retrieved_at"}; of a
-            list of all documents {"files"}, their number.
-    """
+@documented
+@dataclass(frozen=True, init=False)
+class EvidenceTrace(Evidence):
+    """One piece of evidence."""
 
     id: str
-    source: str
-    title: str
-    text: str
-    score: float
-    query: str
-    locator: Mapping[str, Any]
+
+    def __init__(
+        self, id: str, source: str, title: str, text: str, score: float, query: str, locator: Mapping[str, Any]
+    ) -> None:
+        super().__init__(source, title, text, score, query, locator, id)
+
+
+def traced(item: Evidence) -> EvidenceTrace:
+    """The piece as a trace holds it."""
+    return EvidenceTrace(**{part.name: getattr(item, part.name) for part in fields(item)})
 
 
 @dataclass
@@ -516,21 +383,23 @@ class Trace:
 
     def is_given(self, node: NodeTrace) -> bool:
         """Whether the user gave this answer: to the step, or to the one that it is taken from as it is."""
-        by_id = {other.id: other for other in self.nodes}
         for _ in self.nodes:  # a file from elsewhere may go in circles
-            if node.by_user:
-                return True
             step = taken_from_step(node.computation)
-            if step not in by_id or node.cited or not node.answers:
+            if node.by_user or step is None or node.cited or not node.answers:
+                return node.by_user
+            source = next((other for other in self.nodes if other.id == step), None)
+            if source is None:
                 return False
-            node = by_id[step]
+            node = source
         return False
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as the contract writes it."""
-        return {"schema": SCHEMA} | asdict(
-            replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence])
-        )
+        plain = replace(self, evidence=[replace(item, locator=dict(item.locator)) for item in self.evidence])
+        written = {"schema": SCHEMA} | asdict(plain)
+        written["nodes"] = [in_order(node) for node in written["nodes"]]
+        written["evidence"] = [{"id": item["id"]} | item for item in written["evidence"]]
+        return written
 
 
 def understood(trace: Trace) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from atomr_local.language.sentences import first_words, sentences, size_in_words
-from atomr_local.reasoning.trace.events import NodeFinished
+from atomr_local.reasoning.trace import StepEnd
 from atomr_local.reasoning.trace.schema import (
-    NodeTrace,
     Trace,
     action_text,
     computation_text,
@@ -20,6 +19,8 @@ from atomr_local.reasoning.trace.schema import (
 )
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import ROOT_ID
 
 # Passages as every client shows them: where they are from, and a short excerpt with the telling sentences marked.
 
@@ -28,19 +29,6 @@ CLOSEST = "Not answered; closest passages"
 GAP = "…"
 _WORDS = 60
 _FEWER = 30  # words of telling sentences, with less than which the sentences around them are shown too
-
-
-class Piece(Protocol):
-    """What events and traces have in common of a piece of evidence."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def locator(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +67,7 @@ class ShownPassage:
         return [line.strip() for line in lines if line.strip()]
 
 
-def source_words(piece: Piece) -> str:
+def source_words(piece: Evidence) -> str:
     """Title and place, on one line: "Refunds (policy.md, p. 3)", "Black hole", "News <https://…>"."""
     title, place = sanitize_line(piece.title), sanitize_line(place_words(piece.locator))
     url = piece.locator.get("url")
@@ -88,46 +76,28 @@ def source_words(piece: Piece) -> str:
     return f"{title} ({place})" if place and title else title or place
 
 
-def quoted_passages(results: Mapping[int, Any], evidence: Mapping[str, Piece]) -> list[ShownPassage]:
-    """The passages that the answer quotes, or else what a step quotes of what the answer cites.
-
-    Args:
-        results: nodes of a trace, or their ends, by id.
-    """
-    root = results.get(0)
-    if root is None:
-        return []
-    quotes = root.quotes or [
-        quote for result in results.values() for quote in result.quotes if quote["evidence"] in root.cited
-    ]
-    spans: dict[str, list[Sequence[int]]] = {}
-    for quote in quotes:
-        spans.setdefault(quote["evidence"], []).append(quote["span"])
-    return _shown(spans.items(), evidence)
-
-
 def passages_of(trace: Trace) -> tuple[str, list[ShownPassage]]:
     """The passages that the trace's answer quotes, with the heading ""; or those closest to the question, with one."""
-    evidence: dict[str, Piece] = {item.id: item for item in trace.evidence}
+    evidence = {item.id: item for item in trace.evidence}
     if trace.status == "unknown":
-        return closest_heading(trace.closest, evidence), closest_passages(trace.closest, evidence)
-    if trace.status != "answered":
+        # The heading says whether the user's own documents were searched.
+        own = any(evidence[name].locator.get("file") for one in trace.closest if (name := one["evidence"]) in evidence)
+        nearest = _shown(((item["evidence"], item["spans"]) for item in trace.closest), evidence)
+        return CLOSEST_IN_DOCUMENTS if own else CLOSEST, nearest
+    root = next((node for node in trace.nodes if node.id == ROOT_ID), None)
+    if trace.status != "answered" or root is None:
         return "", []
-    return "", quoted_passages({node.id: node for node in trace.nodes}, evidence)
+    # What the answer quotes, or else what a step quotes of what the answer cites.
+    steps = (quote for node in trace.nodes for quote in node.quotes if quote["evidence"] in root.cited)
+    spans: dict[str, list[Sequence[int]]] = {}
+    for quote in root.quotes or steps:
+        spans.setdefault(quote["evidence"], []).append(quote["span"])
+    return "", _shown(spans.items(), evidence)
 
 
-def closest_passages(closest: Iterable[Mapping[str, Any]], evidence: Mapping[str, Piece]) -> list[ShownPassage]:
-    """The passages of a trace's `closest`."""
-    return _shown(((item["evidence"], item["spans"]) for item in closest), evidence)
-
-
-def closest_heading(closest: Iterable[Mapping[str, Any]], evidence: Mapping[str, Piece]) -> str:
-    """What stands above them: whether the user's documents were searched."""
-    own = any(evidence[name].locator.get("file") for item in closest if (name := item["evidence"]) in evidence)
-    return CLOSEST_IN_DOCUMENTS if own else CLOSEST
-
-
-def _shown(spans: Iterable[tuple[str, Sequence[Sequence[int]]]], evidence: Mapping[str, Piece]) -> list[ShownPassage]:
+def _shown(
+    spans: Iterable[tuple[str, Sequence[Sequence[int]]]], evidence: Mapping[str, Evidence]
+) -> list[ShownPassage]:
     return [
         ShownPassage(name, source_words(evidence[name]), excerpt(evidence[name].text, told))
         for name, told in spans
@@ -193,7 +163,7 @@ _MOST_CANDIDATES = 10
 _MOST_NOTES = 20
 
 
-def is_stage(step: NodeFinished | NodeTrace, label: str, question: str) -> bool:
+def is_stage(step: StepEnd, label: str, question: str) -> bool:
     """Whether the step has ended as it should without an answer of its own: a thought, a sentence, the use of a tool.
 
     Args:
@@ -206,7 +176,7 @@ def is_stage(step: NodeFinished | NodeTrace, label: str, question: str) -> bool:
     return bool(step.action or (label and said))
 
 
-def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str:
+def step_title(step: StepEnd, label: str, question: str) -> str:
     """What the step is on one line, without its answer: the tool that it used, else what it was opened with.
 
     Args:
@@ -220,18 +190,18 @@ def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str
     return f"{name}: {what}" if name else what
 
 
-def corrected_text(step: NodeFinished | NodeTrace) -> str:
+def corrected_text(step: StepEnd) -> str:
     """What the statement that the step was opened with was corrected to; "" if it was not, or if it has answers."""
     return bounded(step.thought) if step.corrected_from is not None and not step.answers else ""
 
 
-def winner_text(step: NodeFinished | NodeTrace) -> str:
+def winner_text(step: StepEnd) -> str:
     """Where the answer comes from that won over others, and its rating; "" if none was weighed."""
     best = step.candidates[0] if step.candidates and step.answers else None
     return whence_text(best) if best is not None else ""
 
 
-def step_details(step: NodeFinished | NodeTrace) -> Iterator[tuple[str, str]]:
+def step_details(step: StepEnd) -> Iterator[tuple[str, str]]:
     """Name and text of each thing that is known, each on one line, sanitised and bounded."""
     if step.thought:
         yield "thought", bounded(step.thought)

@@ -22,20 +22,13 @@ from atomr_local.language.question_kind import Kind, leaning
 from atomr_local.language.referring import Reference
 from atomr_local.reasoning.confidence import POINTED
 from atomr_local.reasoning.reading.checks import is_sentence
+from atomr_local.reasoning.trace import Outcome
 from atomr_local.reasoning.trace.events import AnswerReady, WarningRaised
-from atomr_local.reasoning.trace.schema import (
-    Basis,
-    EvidenceTrace,
-    Guess,
-    NodeTrace,
-    Outcome,
-    Status,
-    Trace,
-    taken_from_step,
-)
+from atomr_local.reasoning.trace.schema import Basis, Guess, NodeTrace, Status, Trace, taken_from_step
 from atomr_local.reasoning.trace.telling import Advice, advice_texts
 from atomr_local.reasoning.verdict.reasons import closest, inputs, is_phrase, mentioned, named, step_reason
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import Operation
 
@@ -176,7 +169,7 @@ class _Judge:
         self._at_hand = at_hand
         self._retrieves = retrieves
         self._nodes = {node.id: replace(node) for node in trace.nodes}
-        self._evidence: dict[str, EvidenceTrace] = {item.id: item for item in trace.evidence}
+        self._evidence: dict[str, Evidence] = {item.id: item for item in trace.evidence}
         self._root = next((node for node in self._nodes.values() if node.parent is None), None)
 
     def verdict(self, kind: Kind, decline: bool) -> AnswerVerdict:

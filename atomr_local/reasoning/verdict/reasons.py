@@ -17,7 +17,7 @@ from atomr_local.language.sentences import sentences
 from atomr_local.language.words import english
 from atomr_local.reasoning.asking.asking import content_stems, relevance
 from atomr_local.reasoning.reading.checks import about
-from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import REFERENCE
 
@@ -31,7 +31,7 @@ _COPULA = re.compile(r"(?P<wh>who|what) (?P<verb>is|are|was|were) (?P<rest>the [
 
 
 def step_reason(
-    node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, EvidenceTrace], *, clearly: bool = False
+    node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, Evidence], *, clearly: bool = False
 ) -> str:
     """Why this node has no answer, or only an uncertain one.
 
@@ -56,7 +56,7 @@ def step_reason(
     return told(node, nodes, found, said)
 
 
-def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
+def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[Evidence], said: str) -> str:
     """The reason of a step that is not a look-up."""
     below = [nodes[i] for i in inputs(node, nodes)]
     if below and node.method != "direct_rag":
@@ -132,7 +132,7 @@ def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
     return REFERENCE.sub(answer, text)
 
 
-def mentioned(name: str, found: Iterable[EvidenceTrace | Evidence], *, any_word: bool = False) -> bool:
+def mentioned(name: str, found: Iterable[Evidence], *, any_word: bool = False) -> bool:
     """Whether the evidence contains every capitalised word of the name, or with `any_word` one of them.
 
     A misspelt word counts too. Words in lower case describe something ("the lady who came up with Moomins") and may be
@@ -161,21 +161,21 @@ def _probed(node: NodeTrace, name: str) -> bool:
     return name == "graph" and (bool(node.linked) or "link" in node.signals)
 
 
-def _rows(item: EvidenceTrace | Evidence) -> str:
+def _rows(item: Evidence) -> str:
     rows = item.locator.get("rows")
     if not isinstance(rows, list | tuple):
         return ""
     return " ".join(str(value) for row in rows if isinstance(row, Mapping) for value in row.values())
 
 
-def _failed(node: NodeTrace, found: Sequence[EvidenceTrace]) -> str:
+def _failed(node: NodeTrace, found: Sequence[Evidence]) -> str:
     assert node.error is not None
     others = "; the other evidence does not answer it" if found else ""
     message = node.error.get("message", "").rstrip(".")
     return f"“{_short(node.resolved_question)}” could not be looked up in every source: {message}{others}."
 
 
-def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
+def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[Evidence], said: str) -> str:
     names = named(node, nodes)
     if not names:
         return f"“{_short(node.resolved_question)}” depends on a step that found nothing."
@@ -198,7 +198,7 @@ def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[
     return f"Nothing {places(node) or 'available'} mentions {whom}."
 
 
-def _of_another(node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, EvidenceTrace]) -> str:
+def _of_another(node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, Evidence]) -> str:
     """ "The passage is about Cosima Wagner, not Richard Wagner." """
     steps = [node, *(item for item in nodes.values() if item.kind == "relate")]
     names = next(filter(None, (named(item, nodes) for item in steps)), ()) or tuple(
@@ -307,7 +307,7 @@ def closest(trace: Trace) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _in_order(trace: Trace) -> list[EvidenceTrace]:
+def _in_order(trace: Trace) -> list[Evidence]:
     """The passages, each text once."""
     by_id = {item.id: item for item in trace.evidence if item.source != SourceName.GRAPH and item.text.strip()}
     nodes = sorted(trace.nodes, key=lambda node: node.parent is not None)
@@ -322,7 +322,7 @@ def _quotes(trace: Trace) -> Iterator[Mapping[str, Any]]:
         yield from node.quotes
 
 
-def _telling(question: str, item: EvidenceTrace, weights: Mapping[str, float]) -> list[list[int]]:
+def _telling(question: str, item: Evidence, weights: Mapping[str, float]) -> list[list[int]]:
     """The sentences that tell most of the question, in the order of the text; at least the best one."""
     spans = [span for begin, end in sentences(item.text) if (span := _trimmed(item.text, begin, end))]
     scores = relevance(question, item.title, [item.text[begin:end] for begin, end in spans], weights)

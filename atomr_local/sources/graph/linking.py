@@ -198,7 +198,7 @@ class Linker:
         return list(found.values())
 
     def bearers(self, iri: str) -> list[EntityRow]:
-        """The one entity whose last name is the entity's only word: Abraham Lincoln of the film "Lincoln"."""
+        """The one person whose last name is the entity's only word: Abraham Lincoln for the film "Lincoln"."""
         row = self._graph.row(iri)
         key = name_key(row.label) if row else ""
         if not key or " " in key:
@@ -206,7 +206,9 @@ class Linker:
         found = {
             named.entity.iri: named.entity
             for named in self._graph.names.similar(key)
-            if named.key.endswith(f" {key}") and named.entity.iri != iri
+            if named.key.endswith(f" {key}")
+            and named.entity.iri != iri
+            and "human" in self._graph.types(named.entity.iri)
         }
         return list(found.values()) if len(found) == 1 else []
 

@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.trace.events import (
-    AnswerReady,
-    EvidenceFound,
-    Finished,
-    LeavesMachine,
-    NodeAdded,
-    NodeFinished,
-    NodeStarted,
-    PlanReady,
-    QuestionAsked,
-    QuestionUnderstood,
-    SourcesSelected,
-    WarningRaised,
-)
+from atomr_local.reasoning.trace.events import planned
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace, kind_text
 from atomr_local.settings.schema import LimitSettings
-from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.calls import format_call, parse_call, parse_quoted
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
@@ -31,10 +16,6 @@ from atomr_local.tree.nodes import Node, Tree
 from atomr_local.tree.operations import format_operation, named_operation, parse_operation
 from atomr_local.tree.validation import validate
 from atomr_local.tui.question.state import QuestionState
-
-if TYPE_CHECKING:
-    pass
-
 
 # Edited plans: parsing, checking, and replacing one step.
 
@@ -117,69 +98,24 @@ def _exchanged(node: Node, new: Node) -> Node:
 
 def replay(trace: Trace) -> QuestionState:
     """The state after all of the trace's events; prompts and what the model wrote were not kept."""
-    state = QuestionState(replayed=True)
-    plan = trace.plan
-    tree = plan_of(trace)
-    state.apply(QuestionAsked(question=trace.question, strategy=trace.strategy, settings=trace.settings))
+    tree, steps = plan_of(trace), _steps_of(trace)
+    state = QuestionState(trace, tree=tree, replayed=True)
     if trace.conversation or trace.took_from:
-        state.apply(
-            QuestionUnderstood(
-                understood_as=trace.understood_as, took_from=tuple(trace.took_from), conversation=trace.conversation
-            )
-        )
-    state.apply(
-        PlanReady(
-            tree=tree, compact=plan.compact, origin=plan.origin, attempts=plan.attempts, problems=tuple(plan.problems)
-        )
-    )
-    pieces = {
-        item.id: Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
-        for item in trace.evidence
-    }
-    steps = _steps_of(trace)
-    planned = {node.id for node in tree.nodes()}
+        state.meant = trace.understood_as
     recorded = {node.id: node for node in trace.nodes}
-    for step in steps.nodes():
-        parent = steps.parent_of(step.id)
-        if step.id not in planned and parent is not None:
-            label = kind_text(recorded[step.id].label, recorded[step.id].kind)
-            state.apply(NodeAdded(node_id=step.id, parent=parent, question=step.question, label=label))
-    # As they ran, a step after those that it takes from: what is the user's own passes upwards.
-    order = {step.id: place for place, step in enumerate(steps.bottom_up())}
-    for node in sorted(trace.nodes, key=lambda node: order.get(node.id, -1)):
-        state.apply(NodeStarted(node_id=node.id, resolved_question=node.resolved_question))
-        sources = tuple(node.sources)
-        if sources:
-            state.apply(SourcesSelected(node_id=node.id, sources=sources, reason="as recorded"))
-        for source in dict.fromkeys((*SourceName, *(item.source for item in trace.evidence))):
-            found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source == source)
-            if found:
-                state.apply(EvidenceFound(node_id=node.id, source=source, evidence=found))
-        if not _was_cut_off(trace, node):
-            state.apply(NodeFinished.from_fields(node.id, node))
-    for item in trace.left_machine:
-        state.apply(LeavesMachine(what=item.what, to=item.to, query=item.query))
-    for warning in trace.warnings:
-        state.apply(WarningRaised(message=warning))
-    state.apply(
-        AnswerReady(
-            status=trace.status,
-            answer=trace.answer,
-            answers=tuple(trace.answers),
-            confidence=trace.confidence,
-            basis=trace.basis,
-            reason=trace.reason,
-            advice=tuple(trace.advice),
-            advised=tuple(trace.advised),
-            guess=trace.guess,
-            answer_kind=trace.answer_kind,
-            closest=tuple(trace.closest),
-        )
-    )
-    state.apply(Finished(trace=trace))
-    state.calls = trace.totals.llm_calls
-    state.generated_tokens = trace.totals.generated_tokens
-    state.evaluated_tokens = trace.totals.evaluated_tokens
+    for node in tree.nodes():
+        state.add(node, tree.parent_of(node.id), recorded.get(node.id) or planned(tree, node))
+    for node in steps.nodes():
+        parent = steps.parent_of(node.id)
+        if node.id not in state.nodes and parent is not None:
+            step = recorded[node.id]
+            state.add(node, parent, step, kind_text(step.label, step.kind))
+    for view in state.nodes.values():
+        view.source_reason = "as recorded"
+        if view.node.id in recorded and not _was_cut_off(trace, view.step):
+            state.end(view)
+    state.take_answer()
+    state.finish(trace)
     return state
 
 

@@ -11,8 +11,8 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 
 from atomr_local.reasoning.confidence import CONFIDENCE_WORDS, NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.schema import MISFIT, YOUR_ANSWER, check_text, warning_text
-from atomr_local.reasoning.trace.telling import advice_texts
+from atomr_local.reasoning.trace.schema import MISFIT, YOUR_ANSWER, check_text, left_machine, warning_text
+from atomr_local.reasoning.trace.telling import ShownPassage, advice_texts, passages_of
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import plain
@@ -20,9 +20,7 @@ from atomr_local.tui.rendering import plain
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-    from atomr_local.reasoning.trace.events import AnswerReady
-    from atomr_local.reasoning.trace.schema import Guess
-    from atomr_local.reasoning.trace.telling import ShownPassage
+    from atomr_local.reasoning.trace.schema import Guess, Trace
 
 _SCHEME = "evidence:"
 _LONG = 120  # characters of an answer, after which a doubt below it might not be seen
@@ -114,18 +112,18 @@ def answer_of(state: QuestionState) -> str:
             blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
         if state.plan_failed:
             blocks.append("⚠ The question could not be broken down; it was answered in one step.")
-        if state.origin == "example":
+        if state.record.plan.origin == "example":
             blocks.append("The plan is the one that you kept for this question (F6 lists kept plans).")
-    others = [text for text in state.warnings if answer is None or warning_text(text) == text]
+    others = [text for text in state.record.warnings if answer is None or warning_text(text) == text]
     blocks.extend(f"⚠ {plain(warning_text(warning))}" for warning in gathered(others))
-    if text := state.left_machine:
+    if text := left_machine(state.record.left_machine):
         blocks.append(f"Left the machine: {plain(text)}")
     return "\n\n".join(blocks)
 
 
-def _answered(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
+def _answered(answer: Trace, state: QuestionState) -> Iterable[str]:
     """The answer with the passage that it rests on; a quotation keeps its lines."""
-    passages = _quoted(state) if answer.status == "answered" else []
+    passages = passages_of(answer)[1] if answer.status == "answered" else []
     marks = f"{_links(state)}{_how_sure(state, answer)}"
     if passages and answer.answer_kind == "quotation":
         yield _block(f"**{plain(line)}**" for line in answer.answer.splitlines())
@@ -135,13 +133,6 @@ def _answered(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
     shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
     yield f"{shown} {marks}".strip()
     yield from map(_passage, passages)
-
-
-def _quoted(state: QuestionState) -> list[ShownPassage]:
-    from atomr_local.reasoning.trace.telling import quoted_passages
-
-    results = {number: view.result for number, view in state.nodes.items() if view.result is not None}
-    return quoted_passages(results, state.evidence)
 
 
 def _passage(passage: ShownPassage) -> str:
@@ -155,19 +146,17 @@ def _block(lines: Iterable[str]) -> str:
     return "  \n".join(f"> {line}" for line in lines if line.strip("* "))
 
 
-def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
+def _not_found(answer: Trace, state: QuestionState) -> Iterable[str]:
     guess = answer.guess if state.guess_shown else None
     if guess is not None:  # the user asked for it: it is seen without scrolling
         yield _guess(guess, state)
     yield f"**? {NOT_FOUND.capitalize()}.** {plain(answer.reason)}"
     if answer.guess is not None and guess is None:
         yield f"*There is a guess: {state.guess_key} shows it.*"
-    if answer.closest:
-        from atomr_local.reasoning.trace.telling import closest_heading, closest_passages
-
-        if near := closest_passages(answer.closest, state.evidence):
-            yield f"**{closest_heading(answer.closest, state.evidence)}**"
-            yield from map(_passage, near)
+    heading, near = passages_of(answer)
+    if near:
+        yield f"**{heading}**"
+        yield from map(_passage, near)
     if told := advice_texts(answer.advised, answer.advice, "terminal", web_key=state.web_key.upper()):
         yield "\n".join(f"- {plain(item)}" for item in told)
 
@@ -180,7 +169,7 @@ def _guess(guess: Guess, state: QuestionState) -> str:
 
 def _doubts(state: QuestionState) -> Iterable[str]:
     """What the answer may not fit, beside it."""
-    yield from (f"⚠ {plain(warning_text(text).capitalize())}." for text in _left_out(state.warnings))
+    yield from (f"⚠ {plain(warning_text(text).capitalize())}." for text in _left_out(state.record.warnings))
     root = state.nodes.get(ROOT_ID)
     result = root.result if root is not None and state.answer and state.answer.status == "answered" else None
     if result is not None and result.misfit:
@@ -195,11 +184,12 @@ def _left_out(warnings: Iterable[str]) -> list[str]:
 
 def _rests_on(state: QuestionState) -> str:
     """The cited pieces, and the answers that the user gave; "" if there are none."""
-    cited = [f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in state.citations]
-    answer = state.answer
+    answer, found = state.answer, state.evidence
+    cited = [f"{plain(found[item].title)} ({found[item].source})" for item in state.citations]
     if answer is None or not (answer.status == "answered" or state.guess_shown):
         return ""
-    own = [f"✎ {YOUR_ANSWER}" + ("" if number == ROOT_ID else f" to step {number}") for number in state.given_steps]
+    given = [number for number, view in state.nodes.items() if view.ended and view.step.by_user]
+    own = [f"✎ {YOUR_ANSWER}" + ("" if number == ROOT_ID else f" to step {number}") for number in given]
     return ", ".join([*cited, *own])
 
 
@@ -207,7 +197,7 @@ def _links(state: QuestionState) -> str:
     return " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in state.citations)
 
 
-def _how_sure(state: QuestionState, answer: AnswerReady) -> str:
+def _how_sure(state: QuestionState, answer: Trace) -> str:
     root = state.nodes.get(ROOT_ID)
     return f"  ✎ {YOUR_ANSWER}" if root is not None and root.by_user else _sure(answer.confidence)
 

@@ -39,7 +39,7 @@ from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 from atomr_local.tui.rendering import highlighted, place_text, property_labels, query_in_words, rows_of, short_line
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.trace.events import NodeFinished
+    from atomr_local.reasoning.trace.schema import NodeTrace
     from atomr_local.sources.protocol import Evidence
 
 
@@ -79,7 +79,7 @@ def verdict(view: NodeView) -> Text:
         parts.append(Text(f"↻ {correction_text(result.corrected_from)}", "cyan"))
     if result.method is not None:
         parts.append(Text(_way(result)))
-    if result.kept:
+    if view.kept:
         parts.append(Text("◆ kept from before", "blue"))
     if result.misfit:
         parts.append(Text(f"⚠ {MISFIT}", "yellow"))
@@ -89,7 +89,7 @@ def verdict(view: NodeView) -> Text:
     return Text(" · ").join(parts)
 
 
-def _sureness(view: NodeView, result: NodeFinished) -> Iterable[Text]:
+def _sureness(view: NodeView, result: NodeTrace) -> Iterable[Text]:
     if view.declined:
         yield Text(f"{DECLINED} as the answer to the question", "yellow")
         if result.confidence is not None:
@@ -100,7 +100,7 @@ def _sureness(view: NodeView, result: NodeFinished) -> Iterable[Text]:
         yield Text.assemble(sure_text(result.confidence), (f" ({result.confidence:.2f})", "dim"))
 
 
-def _way(result: NodeFinished) -> str:
+def _way(result: NodeTrace) -> str:
     """How the answer came about; "taken from step 5" says more than that it is from the steps below."""
     assert result.method is not None
     said = sanitize_line(computation_text(result.computation or ""))
@@ -136,16 +136,16 @@ def describe(view: NodeView, asked: str = "") -> Iterable[Text]:
     yield Text(sanitize_line(view.node.question), "bold")
     if asked and view.node.id == ROOT_ID and " ".join(asked.split()) != view.node.question:
         yield field("asked as", asked)
-    if view.resolved_question and view.resolved_question != view.node.question:
-        yield field("filled in", view.resolved_question)
+    if view.step.resolved_question and view.step.resolved_question != view.node.question:
+        yield field("filled in", view.step.resolved_question)
     if view.node.operation is not None:
         yield field("operation", format_operation(view.node.operation))
     if view.node.expects is not None:
         yield field("expects", format_expects(view.node.expects))
-    if view.plan_confidence is not None:
-        yield field("sure of this part of the plan", f"{view.plan_confidence:.2f}")
-    if view.sources:
-        yield field("sources", f"{', '.join(view.sources)} ({view.source_reason})")
+    if view.step.plan_confidence is not None:
+        yield field("sure of this part of the plan", f"{view.step.plan_confidence:.2f}")
+    if view.step.sources:
+        yield field("sources", f"{', '.join(view.step.sources)} ({view.source_reason})")
     result = view.result
     if result is None:
         return
@@ -232,7 +232,7 @@ _HEAD = 100
 _CANDIDATES = 20
 
 
-def thought_and_action(result: NodeFinished) -> list[Text]:
+def thought_and_action(result: NodeTrace) -> list[Text]:
     """A line for each that there is; of a statement that was corrected, what it was too."""
     lines = []
     if new := corrected_text(result):
@@ -310,6 +310,7 @@ class NodePanel(OptionList):
         super().__init__(id="evidence", compact=True, markup=False)
         self._shown: NodeView | None = None
         self._state = QuestionState()
+        self._users: dict[str, list[int]] = {}
         self._turned: set[str] = set()  # folds that the user has unfolded, and folded where they are open at first
 
     def show(self, view: NodeView | None, state: QuestionState) -> None:
@@ -362,7 +363,8 @@ class NodePanel(OptionList):
     def _options_for(self, view: NodeView) -> Iterable[Option]:
         state, result = self._state, view.result
         cited = list(result.cited) if result is not None and not view.by_user else []
-        known = [state.evidence[item] for item in dict.fromkeys((*cited, *view.evidence)) if item in state.evidence]
+        found, self._users = state.evidence, state.users
+        known = [found[item] for item in dict.fromkeys((*cited, *view.step.evidence)) if item in found]
         first = [item for item in known if item.id in cited]
         others = [item for item in known if item.id not in cited]
         answers = result.answers if result is not None else ()
@@ -379,7 +381,7 @@ class NodePanel(OptionList):
         yield _told([verdict(view), *(plain if declined else [])])
         if not view.is_stage:
             yield from story
-        yield self._foldable(_DETAILS, "details", Group(*describe(view, asked=state.question)))
+        yield self._foldable(_DETAILS, "details", Group(*describe(view, asked=state.record.question)))
         for item in first[1:]:
             yield from self._piece(item, view)
         for source in dict.fromkeys(item.source for item in others):
@@ -390,7 +392,7 @@ class NodePanel(OptionList):
         if not known and result is not None and not view.by_user and not result.observation:
             yield Option(Text("Nothing was looked up for this step itself.", "dim"), disabled=True)
 
-    def _story(self, result: NodeFinished) -> Iterable[Option]:
+    def _story(self, result: NodeTrace) -> Iterable[Option]:
         """What the step thought, did, saw and weighed."""
         if told := thought_and_action(result):
             yield _told(told)
@@ -403,7 +405,7 @@ class NodePanel(OptionList):
         state, result = self._state, view.result
         answers = result.answers if result is not None else ()
         is_cited = result is not None and item.id in result.cited
-        text = piece(item, is_cited, answers, state.users_of(item.id), state.rank_of(item.id))
+        text = piece(item, is_cited, answers, self._users[item.id], state.rank_of(item.id))
         yield Option(_flat(text), id=item.id)
         if "sparql" in item.locator:
             said = query_in_words(item.locator, item.title, item.text)
@@ -422,7 +424,7 @@ def _title(view: NodeView | None) -> Text:
     name = "Answer" if view.node.id == ROOT_ID else f"Step {view.node.id}"
     if label := kind_text(view.label, "step"):
         name += f" ({label})"
-    return Text(f"{NodePanel.BORDER_TITLE} · {name}: {short_line(view.resolved_question or view.node.question)}")
+    return Text(f"{NodePanel.BORDER_TITLE} · {name}: {short_line(view.step.resolved_question or view.node.question)}")
 
 
 def _key(option: Option | None) -> tuple[str, str | None] | None:

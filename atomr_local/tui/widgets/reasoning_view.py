@@ -25,7 +25,7 @@ from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 from atomr_local.tui.widgets.node_panel import DECLINED, NodePanel, sure_text
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.trace.events import NodeFinished
+    from atomr_local.reasoning.trace.schema import NodeTrace
 
 
 MARKS = {
@@ -152,7 +152,7 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     """
     head = _head(view)
     result = view.result
-    question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
+    question = Text(sanitize_line(view.step.resolved_question), "dim" if view.state is NodeState.WAITING else "")
     figures = Text()
     if result is not None:
         question = _done(view, question)
@@ -220,7 +220,7 @@ def _struck(before: Text) -> Text:
     return Text.assemble((" ↻ corrected ", "cyan"), before)
 
 
-def _winner(result: NodeFinished) -> str:
+def _winner(result: NodeTrace) -> str:
     """Where the answer comes from that won over others, with its rating: " (text -0.21)"."""
     if not result.candidates:
         return ""
@@ -241,7 +241,7 @@ def _done(view: NodeView, question: Text) -> Text:
     return question
 
 
-def _is_said(result: NodeFinished) -> bool:
+def _is_said(result: NodeTrace) -> bool:
     """Whether the tool was given the step's answer, so that the line holds it already."""
     return result.action is not None and bool(result.answers) and result.action["input"] == result.answer
 
@@ -346,7 +346,7 @@ class ReasoningView(Container):
             shown = self._state.nodes.get(self.selected) if self.selected is not None else None
             # Another step that has ended may use what the selected one found: "used by" says so.
             if shown is view or (
-                shown is not None and view.result and not set(view.evidence).isdisjoint(shown.evidence)
+                shown is not None and view.result and not set(view.step.evidence).isdisjoint(shown.step.evidence)
             ):
                 self.evidence.show(shown, self._state)
 
@@ -378,7 +378,7 @@ class ReasoningView(Container):
 
     def go_to_evidence(self, evidence_id: str) -> None:
         """Show the piece at the step that is shown, else at the first that uses it."""
-        users = self._state.users_of(evidence_id)
+        users = self._state.users.get(evidence_id, [])
         if not users:
             return
         if self.selected not in users:
@@ -400,7 +400,7 @@ class ReasoningView(Container):
         chosen = self.evidence.chosen
         if chosen is None:
             return True
-        users = self._state.users_of(chosen)
+        users = self._state.users.get(chosen, [])
         later = [number for number in users if self.selected is not None and number > self.selected]
         target = (later or users)[0]
         if target == self.selected:

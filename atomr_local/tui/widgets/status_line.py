@@ -241,9 +241,9 @@ def _figures(state: QuestionState, running: float) -> list[str]:
         figures.append(f"{running:.0f} s")
     elif state.seconds is not None:
         figures.append(f"{state.seconds:.1f} s")
-    if state.calls:
-        figures.append(f"{state.calls} call{'s' if state.calls > 1 else ''}")
+    if state.record.totals.llm_calls:
+        figures.append(f"{state.record.totals.llm_calls} call{'s' if state.record.totals.llm_calls > 1 else ''}")
         if state.tokens_per_second is not None:
             figures.append(f"{state.tokens_per_second:.0f} tokens/s")
-        figures += [f"{state.evaluated_tokens} read", f"{state.generated_tokens} written"]
+        figures += [f"{state.record.totals.evaluated_tokens} read", f"{state.record.totals.generated_tokens} written"]
     return figures

@@ -19,6 +19,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local import paths
+from atomr_local.reasoning.trace.schema import Trace, taken_from, understood
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.question.conversation import ShownTurn
 from atomr_local.tui.question.state import QuestionState
@@ -207,7 +208,7 @@ class UnderstoodLine(Static):
             earlier: the questions of the conversation by trace id.
             key: that opens the question as understood for editing.
         """
-        text = understood_text(state, earlier)
+        text = understood_text(state.record, earlier)
         if text and state.trace is not None:
             text.append(f" · press {sanitize_line(key)} to reword", "dim")
         self.display = bool(text)
@@ -215,14 +216,14 @@ class UnderstoodLine(Static):
             self.update(text)
 
 
-def understood_text(state: QuestionState, earlier: Mapping[str, str]) -> Text:
+def understood_text(trace: Trace, earlier: Mapping[str, str]) -> Text:
     """The line; empty for a question that is taken as it was typed, from nothing before it."""
     text = Text()
-    if state.reworded:
-        text.append("Understood as: ", "dim").append(short_line(state.understood_as, _LONGEST_UNDERSTOOD))
-    taken = [f"“{short_line(earlier[name], _LONGEST_UNDERSTOOD)}”" for name in state.took_from if name in earlier]
+    if meant := understood(trace):
+        text.append("Understood as: ", "dim").append(short_line(meant, _LONGEST_UNDERSTOOD))
+    taken = [f"“{short_line(question, _LONGEST_UNDERSTOOD)}”" for question in taken_from(trace, earlier)]
     if taken:
         text.append(" · from " if text else "Goes on from ", "dim").append(", ".join(taken), "dim")
-    elif state.took_from:
+    elif trace.took_from:
         text.append(" · from an earlier question" if text else "Goes on from an earlier question", "dim")
     return text

@@ -98,7 +98,7 @@ def check(data: bytes) -> None:
 
 def _can_be_used(trace: Trace) -> None:
     state = replay(trace)
-    expect(state.question == trace.question, "it can be shown again")
+    expect(state.record.question == trace.question, "it can be shown again")
     shown = answer_text(trace)
     expect(sanitize(shown) == shown, "what is printed is clean", shown[:300])
     kept = unkept(trace)

@@ -36,21 +36,19 @@ PLAN = """1. Who directed Metropolis?
 """
 
 
-def finished(node_id: int, answer: str, evidence: tuple[str, ...] = (), **fields: object) -> NodeFinished:
-    values: dict[str, object] = {
-        "answer": answer or "Unknown",
-        "answers": (answer,) if answer else (),
-        "method": "operator" if answer else None,
-        "confidence": 0.9 if answer else None,
-        "evidence": evidence,
-        "cited": evidence,
-        "supported": True if answer else None,
-        "computation": None,
-        "dropped": (),
-        "error": None,
-        "seconds": 0.5,
-    } | fields
-    return NodeFinished(node_id=node_id, **values)  # type: ignore[arg-type]
+def finished(node_id: int, answer: str, evidence: tuple[str, ...] = (), **fields: Any) -> NodeFinished:
+    told = NodeFinished(
+        node_id=node_id,
+        answer=answer or "Unknown",
+        answers=[answer] if answer else [],
+        method="operator" if answer else None,
+        confidence=0.9 if answer else None,
+        evidence=list(evidence),
+        cited=list(evidence),
+        supported=True if answer else None,
+        seconds=0.5,
+    )
+    return replace(told, **fields)
 
 
 def passage(identifier: str, text: str, title: str = "Metropolis") -> Evidence:

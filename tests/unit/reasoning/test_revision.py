@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -316,8 +317,8 @@ def test_a_trace_from_elsewhere_is_revised_by_its_texts_and_its_graph_rows() -> 
 @pytest.mark.parametrize("iri", ["javascript:alert(1)", "http://x/> . ?s ?p ?o . <", "urn:x", 7, None])
 def test_an_entity_that_is_no_address_is_not_taken_from_a_trace(iri: Any) -> None:
     base = Session().ask()
-    for item in base.evidence:
-        item.locator = {"sparql": "", "rows": [{"value": iri, "valueLabel": "Fritz Lang"}]}
+    rows = {"sparql": "", "rows": [{"value": iri, "valueLabel": "Fritz Lang"}]}
+    base.evidence = [replace(item, locator=rows) for item in base.evidence]
     for node in base.nodes:
         node.entities = [iri for _ in node.answers]
     other = Session()

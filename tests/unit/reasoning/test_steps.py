@@ -52,7 +52,7 @@ def test_a_step_is_added_begun_and_ended_in_this_order(scene: Scene) -> None:
     with scene.steps.open("Who is Ann Lee?", label="follow-up") as step:
         evidence = scene.recorder.take_in([PASSAGE])
         scene.recorder.emit(EvidenceFound(node_id=step.id, source="text", evidence=evidence))
-        step.result = Result((Value("York"),), "operator", 0.5, list(evidence), [evidence[0].id])
+        step.result = Result((Value("York"),), "operator", 0.5, list(evidence), cited=[evidence[0].id])
     kinds = [type(event) for event in scene.events if getattr(event, "node_id", None) == step.id]
     assert kinds == [NodeAdded, NodeStarted, EvidenceFound, NodeFinished]
     node = scene.recorder.trace.node(step.id)
@@ -133,7 +133,6 @@ def test_thought_action_observation_and_candidates_reach_event_and_trace(scene: 
 
 
 def test_nothing_else_builds_the_end_of_a_node() -> None:
-    """Of the reasoning; the terminal UI replays a trace."""
     package = Path(atomr_local.__file__).parent
     built = [
         str(path.relative_to(package))
@@ -143,7 +142,7 @@ def test_nothing_else_builds_the_end_of_a_node() -> None:
         and isinstance(node.func, ast.Attribute | ast.Name)
         and "NodeFinished" in ast.unparse(node.func)
     ]
-    assert built == ["reasoning/steps.py", "tui/question/correction.py"]
+    assert built == ["reasoning/steps.py"]
 
 
 def _answered(scene: Scene, answer: str, *quotes: str) -> Trace:
@@ -152,7 +151,12 @@ def _answered(scene: Scene, answer: str, *quotes: str) -> Trace:
         scene.recorder.emit(EvidenceFound(node_id=0, source="text", evidence=(piece,)))
         spans = [(PASSAGE.text.index(quote), PASSAGE.text.index(quote) + len(quote)) for quote in quotes]
         step.result = Result(
-            (Value(answer),), "direct_rag", 0.5, [piece], [piece.id], quotes=tuple(Quote("e1", *span) for span in spans)
+            (Value(answer),),
+            "direct_rag",
+            0.5,
+            [piece],
+            cited=[piece.id],
+            quotes=tuple(Quote("e1", *span) for span in spans),
         )
     return scene.recorder.trace
 
@@ -162,7 +166,7 @@ def test_what_an_answer_quotes_is_in_the_event_and_in_the_trace(scene: Scene) ->
     [ended] = scene.told(NodeFinished)
     assert isinstance(ended, NodeFinished)
     assert trace.node(0).quotes == list(ended.quotes) == [{"evidence": "e1", "span": [12, 25]}]
-    assert ended.to_dict()["quotes"] == ({"evidence": "e1", "span": [12, 25]},)
+    assert ended.to_dict()["quotes"] == [{"evidence": "e1", "span": [12, 25]}]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_answer_with_numbered_citations() -> None:
 
 
 def test_what_is_not_there_is_empty() -> None:
-    assert answer_text(QuestionState(question="Who?")) == ""
+    assert answer_text(QuestionState(Trace("Who?", "", {}))) == ""
     assert answer_text(replay(Trace("Who?", "atomr", {}))) == ""
     assert evidence_text(shown(), "e9") == ""
     assert sparql_text(shown(), 7) == ""

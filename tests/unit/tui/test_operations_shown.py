@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
+from atomr_local.reasoning.trace.events import planned
 from atomr_local.settings.schema import LimitSettings
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
@@ -24,12 +25,16 @@ TREE = parse_compact(PLAN)
 TYPED = "emma or dracula, which one came first"
 
 
+def view(node_id: int) -> NodeView:
+    return NodeView(TREE.node(node_id), planned(TREE, TREE.node(node_id)))
+
+
 def shown(node_id: int, asked: str = "") -> str:
-    return "\n".join(part.plain for part in describe(NodeView(TREE.node(node_id)), asked) if isinstance(part, Text))
+    return "\n".join(part.plain for part in describe(view(node_id), asked) if isinstance(part, Text))
 
 
 def test_an_operation_stands_before_its_question_in_the_tree() -> None:
-    label = label_of(NodeView(TREE.node(3), resolved_question="Which was published first?"))
+    label = label_of(view(3))
     assert "Compare Which was published first?" in label.plain
 
 

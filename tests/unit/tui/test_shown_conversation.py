@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from atomr_local.reasoning.trace.events import PlanReady, QuestionAsked, QuestionUnderstood
-from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace
+from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace, understood
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
 from atomr_local.tui.question.conversation import ShownConversation
@@ -17,8 +19,12 @@ def trace(question: str, name: str, status: Status = "answered", **fields: objec
     return Trace(question, "atomr", {}, id=name, status=status, **(answer | fields))  # type: ignore[arg-type]
 
 
+def asked(question: str, **known: Any) -> Trace:
+    return Trace(question, "", {}, **known)
+
+
 def ended(one: Trace) -> QuestionState:
-    return QuestionState(question=one.question, trace=one)
+    return QuestionState(one, trace=one)
 
 
 def test_what_has_no_answer_is_listed_but_nothing_refers_to_it_and_what_is_asked_again_keeps_its_place() -> None:
@@ -74,7 +80,7 @@ def test_a_question_is_asked_again_as_it_was_meant_and_not_as_a_plan_reads_it() 
     state.apply(QuestionUnderstood(understood_as="How many moons has Mars?", took_from=("1",), conversation="1"))
     tree = parse_compact("0. What are the moons of Mars? = Answer(thing)", "And Mars?")
     state.apply(PlanReady(tree=tree, compact="", origin="model", attempts=1, problems=()))
-    assert (state.understood_as, state.meant) == ("What are the moons of Mars?", "How many moons has Mars?")
+    assert (state.record.understood_as, state.meant) == ("What are the moons of Mars?", "How many moons has Mars?")
 
 
 def test_an_answer_of_the_users_own_is_said_to_be_theirs() -> None:
@@ -97,32 +103,36 @@ def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:
 def test_the_state_and_a_kept_trace_say_how_the_question_was_understood() -> None:
     state = QuestionState()
     state.apply(QuestionAsked(question="and hers?", strategy="atomr", settings={}))
-    assert not state.reworded
+    assert not understood(state.record)
     state.apply(QuestionUnderstood(understood_as="Who is hers?", took_from=("1",), conversation="1"))
-    assert state.reworded
+    assert understood(state.record)
     tree = parse_compact('0. Whose is it? = Answer(person)\n1. Who? = Search("x")\n', "Who is hers?")
     state.apply(PlanReady(tree=tree, compact="", origin="model", attempts=1))
-    assert (state.understood_as, state.took_from) == ("Whose is it?", ("1",))
+    assert (state.record.understood_as, state.record.took_from) == ("Whose is it?", ["1"])
     kept = trace("and hers?", "2", understood_as="Who is hers?", conversation="1", took_from=["1"])
     kept.nodes = [NodeTrace(0, None, "Who is hers?", "root", "Who is hers?")]
     again = replay(kept)
-    assert (again.understood_as, again.took_from, again.conversation) == ("Who is hers?", ("1",), "1")
+    assert (again.record.understood_as, again.record.took_from, again.record.conversation) == (
+        "Who is hers?",
+        ["1"],
+        "1",
+    )
     assert again.tree is not None
     assert again.tree.question == "Who is hers?"
     assert answer_text(again).startswith("and hers?\n(understood as: Who is hers?)\n")
     old = replay(trace("Who?", ""))
-    assert not old.reworded
-    assert not old.conversation
+    assert not understood(old.record)
+    assert not old.record.conversation
 
 
 def test_the_line_says_what_was_taken_from_where() -> None:
-    state = QuestionState(question="and hers?", understood_as="Who is hers?", conversation="1", took_from=("1",))
+    state = asked("and hers?", understood_as="Who is hers?", conversation="1", took_from=["1"])
     assert understood_text(state, {"1": "Who is it?"}).plain == "Understood as: Who is hers? · from “Who is it?”"
     assert understood_text(state, {}).plain == "Understood as: Who is hers? · from an earlier question"
-    state.took_from = ()
+    state.took_from = []
     assert understood_text(state, {}).plain == "Understood as: Who is hers?"
     state.understood_as = "and  hers?"
     assert not understood_text(state, {}), "a new topic needs no line"
-    assert not understood_text(QuestionState(question="a?", understood_as="a?"), {})
-    first = QuestionState(question="can you say who", understood_as="Who?")
+    assert not understood_text(asked("a?", understood_as="a?"), {})
+    first = asked("can you say who", understood_as="Who?")
     assert understood_text(first, {}).plain == "Understood as: Who?", "a first question may be reworded too"

@@ -14,6 +14,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from textual.widgets import OptionList
 
     from atomr_local.assistant import Assistant
-    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.screens.ask.windows import Busy
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
 
@@ -72,7 +72,7 @@ class WaitingQuestions:
             elif choice == "stop":
                 screen.stop_question()
 
-        screen.app.push_screen(BusyScreen(screen.state.question, asked.question), chosen)
+        screen.app.push_screen(BusyScreen(screen.state.record.question, asked.question), chosen)
 
     def begin_next(self) -> None:
         """Ask the one that has waited longest, if there is one and nothing runs."""
@@ -169,7 +169,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
     """Whether the action does something now: None dims its key, False hides it."""
     state = screen.state
     ended = state.trace is not None
-    nothing = None if state.question else False  # no question to do it with: the key is not shown at all
+    nothing = None if state.record.question else False  # no question to do it with: the key is not shown at all
     can_correct = state.can_correct or nothing
     in_plan = can_correct and (_in_plan(screen) or None)
     return {
@@ -177,7 +177,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
         "focus_tree": screen.has_question or None,
         "focus_evidence": screen.has_question or None,
         "focus_turns": screen.has_turns,
-        "new_conversation": bool(state.question or screen.conversation.turns) and (not state.running or None),
+        "new_conversation": bool(state.record.question or screen.conversation.turns) and (not state.running or None),
         "next_citation": bool(state.citations),
         "next_user": screen.focused is not None and screen.focused.id == "evidence",
         "guess": state.has_guess,
@@ -186,7 +186,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
         "edit_plan": can_correct,
         "rerun": in_plan,
         "ask_again_with": ended or nothing,
-        "keep_process": (ended and state.strategy in LEAVE_A_PROCESS) or nothing,
+        "keep_process": (ended and state.record.strategy in LEAVE_A_PROCESS) or nothing,
         "copy": ended or nothing,
         "export": ended or nothing,
         "open_calls": state.tree is not None or nothing,
@@ -208,10 +208,14 @@ def _reason(action: str, state: QuestionState) -> str:
                 "focus_turns": "There is no earlier question in this conversation."}[action]  # fmt: skip
     if state.running:
         return "No steps yet." if action == "open_calls" else f"{BUSY} Escape stops it."
-    if not state.question:
+    if not state.record.question:
         return "Ask a question first."
     if action in {"edit_step", "edit_plan", "rerun"} and state.trace is not None and state.tree is not None:
-        return NOT_IN_PLAN if state.can_correct else why_no_plan(state.strategy, grown=state.origin == "steps")
+        return (
+            NOT_IN_PLAN
+            if state.can_correct
+            else why_no_plan(state.record.strategy, grown=state.record.plan.origin == "steps")
+        )
     return {
         "keep_process": f"Only {' and '.join(sorted(LEAVE_A_PROCESS))} leave steps that can be kept as a process.",
         "next_citation": "The answer cites nothing.",
@@ -313,7 +317,7 @@ class Turns:
 
     def _look_at(self, state: QuestionState) -> None:
         self._screen.show_question(state, 0)
-        self._screen.query_one(QuestionBox).value = state.question[:LONGEST]
+        self._screen.query_one(QuestionBox).value = state.record.question[:LONGEST]
         self._screen.action_focus_tree()
 
     def _is_busy(self) -> bool:
@@ -475,7 +479,7 @@ class AskScreen(Screen[None]):
         if asked.again is None and not self.assistant.settings.conversation.follow:
             self.conversation.turns.clear()
         conversation = self.conversation.context(asked.again)
-        self._enter(QuestionState(question=question, running=True, stage="starting"))
+        self._enter(QuestionState(Trace(question, "", {}), running=True, stage="starting"))
         self.post_message(self.QuestionBegins())
         self.view.show_plan(None)
         if not waited:
@@ -534,8 +538,9 @@ class AskScreen(Screen[None]):
                 self._end(event.trace)
             case events.AnswerReady():
                 self._answer.show(state)
-                for number in state.declined_steps:
-                    self.view.refresh_node(number)
+                for view in state.nodes.values():
+                    if view.declined:
+                        self.view.refresh_node(view.node.id)
             case events.WarningRaised() | events.TextGenerated() | events.LeavesMachine():
                 self._answer.show(state)
             case events.QuestionUnderstood():
@@ -553,7 +558,7 @@ class AskScreen(Screen[None]):
             self.loading_stage = ""  # whatever failed to load before is there now
         if state.tree is None:
             self.view.evidence.show(None, state)
-        for view in state.unfinished:
+        for view in (view for view in state.nodes.values() if not view.ended):
             self.view.refresh_node(view.node.id)
         if trace is not None:
             self.conversation.take(state, self._again)
@@ -580,7 +585,7 @@ class AskScreen(Screen[None]):
     def _restore(self, state: QuestionState, selected: int | None) -> None:
         """The question was not even begun: it stays in the box, and what was shown before comes back."""
         self._before = None
-        if state.question:
+        if state.record.question:
             self.show_question(state, selected)
         else:
             self.show_empty(state)

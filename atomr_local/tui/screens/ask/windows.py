@@ -60,7 +60,7 @@ class QuestionWindows:
             elif result is not None:
                 self.open_console(result)
 
-        users = [(number, state.nodes[number].resolved_question) for number in state.users_of(item.id)]
+        users = [(number, state.nodes[number].step.resolved_question) for number in state.users[item.id]]
         answers = view.result.answers if view.result is not None else ()
         screen = EvidenceScreen(self._screen.assistant, item, answers, users, state.rank_of(item.id))
         self._screen.app.push_screen(screen, chosen)
@@ -100,7 +100,7 @@ class QuestionWindows:
         # A follow-up question may name what an earlier one found.
         traces = [state.trace, *(turn.trace for turn in self._screen.conversation.turns)]
         quoted = {name for trace in traces if trace is not None for name in indexes_of(trace.settings)}
-        editor = PlanEditor(state.understood_as or state.question, state.tree, limits, quoted)
+        editor = PlanEditor(state.record.understood_as or state.record.question, state.tree, limits, quoted)
         self._screen.app.push_screen(editor, lambda tree: None if tree is None else self._correct(tree))
 
     def edit_step(self) -> None:
@@ -144,7 +144,13 @@ class QuestionWindows:
         revision = Revision(base=state.trace, sources=sources or {}, answers=answers or {}, rerun=frozenset(rerun))
         meant = state.meant or None
         asked = QuestionRequest(
-            state.question, tree, "user", revision, again=state.trace, understood=meant, strategy=state.strategy
+            state.record.question,
+            tree,
+            "user",
+            revision,
+            again=state.trace,
+            understood=meant,
+            strategy=state.record.strategy,
         )
         self._screen.begin(asked)
 
@@ -173,9 +179,11 @@ class QuestionWindows:
 
         def meant(understood: str | None) -> None:
             if understood is not None:
-                self._screen.begin(QuestionRequest(state.question, again=state.trace, understood=understood))
+                self._screen.begin(QuestionRequest(state.record.question, again=state.trace, understood=understood))
 
-        self._screen.app.push_screen(RewordScreen(state.question, state.understood_as or state.question), meant)
+        self._screen.app.push_screen(
+            RewordScreen(state.record.question, state.record.understood_as or state.record.question), meant
+        )
 
     def limit(self) -> None:
         """Let the user say which part of the text index the next questions are asked in."""
@@ -200,7 +208,9 @@ class QuestionWindows:
                 screen.turns.show_answer(choice.opened)
             elif choice is not None:
                 meant = state.meant or None
-                screen.begin(QuestionRequest(state.question, again=trace, understood=meant, strategy=choice.strategy))
+                screen.begin(
+                    QuestionRequest(state.record.question, again=trace, understood=meant, strategy=choice.strategy)
+                )
 
         screen.app.push_screen(CompareScreen(trace, screen.conversation.compared.of(trace)), chosen)
 

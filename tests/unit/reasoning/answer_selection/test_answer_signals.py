@@ -62,7 +62,9 @@ def test_a_graphs_match_counts_where_nothing_was_read() -> None:
 
 def test_support_is_whether_the_citations_hold_the_answer() -> None:
     evidence = [passage("Bob", "Bob was born in Rome.")]
-    result = Result(text_values(["Rome"]), "direct_rag", None, evidence, [evidence[0].id], signals={"reading": 0.9})
+    result = Result(
+        text_values(["Rome"]), "direct_rag", None, evidence, cited=[evidence[0].id], signals={"reading": 0.9}
+    )
     told = whole_signals("Where was Bob born?", result)
     assert told == {"reading": 0.9, "support": 1.0, "named": 0.0, "answers": 1.0, "leaves": 0.9}
     result.values = tuple(text_values(["Oslo"]))

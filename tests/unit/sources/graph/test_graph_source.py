@@ -285,7 +285,10 @@ def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path, monkeypatc
     assert source.relate(director, "date of death") == ["24 April 1934"]
 
 
-LINCOLN = "Lincoln | director | Steven Spielberg\nAbraham Lincoln | date of birth | 12 February 1809"
+LINCOLN = """Lincoln | director | Steven Spielberg
+Abraham Lincoln | instance of | human
+Abraham Lincoln | date of birth | 12 February 1809
+Road to Lincoln | date of birth | 1 January 1900"""
 
 
 def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(
@@ -302,7 +305,7 @@ def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_nam
 
 def test_of_several_bearers_of_a_last_name_none_stands_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
-    source = Asker(open_world(tmp_path, f"{LINCOLN}\nMary Lincoln | date of birth | 13 December 1818"))
+    source = Asker(open_world(tmp_path, f"{LINCOLN}\nMary Lincoln | instance of | human"))
     film = source.request(Operator.SEARCH, "Lincoln").values[0]
     assert source.relate(film, "date of birth") == []
 
