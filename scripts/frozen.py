@@ -28,6 +28,7 @@ import argparse
 import importlib
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -41,6 +42,8 @@ from frozen_parts.cases import Cases, Outcome, Run, compare, keep
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 FROZEN = ROOT / "tests" / "frozen"
+# Of the adapter that the replies are of; another one is no other behaviour.
+CARD = "smollm2-135m-atomr.json"
 # By the module that makes the cases; those that take longest come first.
 PARTS = {
     "questions": "questions",
@@ -79,6 +82,7 @@ def record(part: str, *, afresh: bool) -> str:
     if afresh:
         for file in FROZEN.glob(f"{part}.*replies.jsonl.xz"):
             file.unlink()
+        shutil.copy(ROOT / "models" / "adapters" / CARD, FROZEN / CARD)
     with tempfile.TemporaryDirectory(prefix="frozen-") as scratch:
         run = Run(True, FROZEN, Path(scratch).resolve(), tell=lambda line: print(line, file=sys.stderr, flush=True))
         number = keep(FROZEN / f"{part}.jsonl.xz", cases_of(part)(run))
