@@ -8,11 +8,11 @@ from html import escape
 from typing import Literal, TypedDict
 
 from atomr_local.errors import InputError, PlanError
-from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
+from atomr_local.reasoning.confidence import confidence_text
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import Basis, EvidenceTrace, Guess, NodeTrace, PlanOrigin, Status, Trace
-from atomr_local.reasoning.trace.telling import ShownPassage, advice_texts, passages_of
+from atomr_local.reasoning.trace.telling import GUESS, Part, ShownPassage, advice_texts, root_of, told_answer
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.document_places import place_words
@@ -286,7 +286,7 @@ class Answer:
     @property
     def tree(self) -> Step | None:
         """The root of the tree; None where nothing was planned."""
-        root = next((node for node in self.trace.nodes if node.parent is None), None)
+        root = root_of(self.trace)
         return self._step(root) if root is not None else None
 
     def export(self, form: Literal["markdown", "json"] = "markdown") -> str:
@@ -319,7 +319,8 @@ def _html(answer: Answer) -> str:
     numbers = {item.id: number for number, item in enumerate(answer.evidence[:_MOST], 1)}
     tree = answer.tree
     cited = tree.node.cited if tree is not None else ()
-    parts = [f"<p><strong>{_text(answer.question)}</strong></p>", *_said(answer, _marks(cited, numbers))]
+    parts = [f"<p><strong>{_text(answer.question)}</strong></p>"]
+    parts += (text for part in told_answer(answer.trace) for text in _blocks(part, _marks(cited, numbers)))
     if tree is not None:
         parts.append(f"<details open><summary>Tree</summary><ul>{_branch(tree, numbers)}</ul></details>")
     if numbers:
@@ -330,27 +331,25 @@ def _html(answer: Answer) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def _said(answer: Answer, marks: str) -> Iterator[str]:
-    sure = confidence_text(answer.confidence)
-    heading, passages = passages_of(answer.trace)
-    if answer.status != "unknown" or not answer.reason:
-        how = f"{marks}{f' <em>({escape(sure)})</em>' if sure else ''}"
-        if passages and answer.trace.answer_kind == "quotation":
-            yield f"<blockquote>{_text(answer.text).replace(chr(10), '<br>')}</blockquote>"
-            yield f"<p>{_text(', '.join(passage.source for passage in passages))}{how}</p>"
-            return
-        yield f"<p>{_text(answer.text)}{how}</p>"
-        yield from map(_passage, passages)
-        return
-    yield f"<p><strong>{escape(NOT_FOUND.capitalize())}.</strong> {_text(answer.reason)}</p>"
-    if passages:
-        yield f"<p><strong>{escape(heading)}</strong></p>"
-        yield from map(_passage, passages)
-    if answer.advice:
-        yield f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in answer.advice)}</ul>"
-    if answer.guess is not None and answer.guess.answers:
-        sure = confidence_text(answer.guess.confidence)
-        yield f"<p>A guess, not an answer: {_text(answer.guess.text)}{f' ({escape(sure)})' if sure else ''}{marks}</p>"
+def _blocks(part: Part, marks: str) -> Iterator[str]:
+    """A part of the answer; `marks`: of its citations."""
+    sure = escape(confidence_text(part.confidence))
+    end = f"{marks}{f' <em>({sure})</em>' if sure else ''}"
+    match part.role:
+        case "answer":
+            yield f"<p>{_text(part.text)}{end}</p>"
+        case "quotation":
+            yield f"<blockquote>{_text(part.text).replace(chr(10), '<br>')}</blockquote>"
+            yield f"<p>{_text(part.source)}{end}</p>"
+        case "passages":
+            yield f"<p><strong>{escape(part.text)}</strong></p>" if part.text else ""
+            yield from map(_passage, part.passages)
+        case "advice":
+            yield f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in part.items)}</ul>"
+        case "guess":
+            yield f"<p>{GUESS}: {_text(part.text)}{f' ({sure})' if sure else ''}{marks}</p>"
+        case _:
+            yield f"<p><strong>{part.lead}.</strong> {_text(part.text)}</p>"
 
 
 def _passage(passage: ShownPassage) -> str:

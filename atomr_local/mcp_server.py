@@ -33,6 +33,12 @@ from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, 
 # What the tools give, as models whose JSON schemas clients are told.
 
 VALUES, MOST_VALUES = 100, 10_000  # of a relation: by default, and at most
+LONGEST_QUESTION = 2000
+MOST_CONDITIONS = 50  # of a part of the text index
+# What is looked up: how it is described, and how many characters it may have.
+LOOKED_FOR = ("Words or a question.", LONGEST_QUESTION)
+NAMED = ("Name of a person, a place, a work or anything else.", 500)
+AT_MOST = "How many at most."
 
 
 def page_address(server: str, trace: str, evidence: str = "") -> str:
@@ -368,12 +374,16 @@ QUERIES_AT_ONCE = 1  # each may take gigabytes
 _Within = Annotated[
     list[str] | None,
     Field(
-        max_length=50,
+        max_length=MOST_CONDITIONS,
         description="Only this part of the text index: a file or folder, a pattern such as hr/*.md, #tag, "
         "after:2024-05, before:2024-05-31; several paths or tags: any of them.",
     ),
 ]
-_Limit = Annotated[int, Field(ge=1, le=_MOST, description="How many at most.")]
+_Limit = Annotated[int, Field(ge=1, le=_MOST, description=AT_MOST)]
+
+
+def _text(description: str, most: int = NAMED[1]) -> Any:
+    return Field(description=description, max_length=most)
 
 
 def check_handing_on(assistant: Assistant) -> None:
@@ -444,7 +454,7 @@ def make_server(
         ),
     )
     async def ask(
-        question: Annotated[str, Field(description="One question in English.", max_length=2000)],
+        question: Annotated[str, _text("One question in English.", LONGEST_QUESTION)],
         ctx: Context[Any],
         strategy: Annotated[
             str | None, Field(description="Reasoning method, such as atomr or rag; default: the settings'.")
@@ -465,7 +475,7 @@ def make_server(
 
     @server.tool(title="Search the texts", annotations=_READS)
     async def search_text(
-        query: Annotated[str, Field(description="Words or a question.", max_length=2000)],
+        query: Annotated[str, _text(*LOOKED_FOR)],
         ctx: Context[Any],
         limit: _Limit = 5,
         within: _Within = None,
@@ -478,15 +488,13 @@ def make_server(
         return Found(passages=[Passage.of(item) for item in found])
 
     @server.tool(title="Read a page", annotations=_READS)
-    async def read_page(
-        title: Annotated[str, Field(description="Title of a page.", max_length=500)], ctx: Context[Any]
-    ) -> PageText:
+    async def read_page(title: Annotated[str, _text("Title of a page.")], ctx: Context[Any]) -> PageText:
         """Read a whole page of the text index by its title; without such a page, titles like it."""
         return await look_up(ctx, lambda _: _page(assistant, title))
 
     @server.tool(title="Find an entity", annotations=_READS)
     async def find_entity(
-        name: Annotated[str, Field(description="Name of a person, a place, a work or anything else.", max_length=500)],
+        name: Annotated[str, _text(*NAMED)],
         ctx: Context[Any],
         limit: _Limit = 5,
     ) -> Entities:
@@ -495,10 +503,8 @@ def make_server(
 
     @server.tool(title="Follow a relation", annotations=_READS)
     async def relate(
-        entity: Annotated[str, Field(description="Name of an entity.", max_length=500)],
-        relation: Annotated[
-            str, Field(description="Relation in words, such as mother or place of birth.", max_length=500)
-        ],
+        entity: Annotated[str, _text("Name of an entity.")],
+        relation: Annotated[str, _text("Relation in words, such as mother or place of birth.")],
         ctx: Context[Any],
         limit: Annotated[int, Field(ge=1, le=MOST_VALUES, description="Values at most.")] = VALUES,
     ) -> Related:
@@ -508,7 +514,7 @@ def make_server(
 
     @server.tool(title="Query the graph", annotations=_READS)
     async def query_graph(
-        sparql: Annotated[str, Field(description="SELECT, ASK, CONSTRUCT or DESCRIBE.", max_length=20_000)],
+        sparql: Annotated[str, _text("SELECT, ASK, CONSTRUCT or DESCRIBE.", 20_000)],
         ctx: Context[Any],
         limit: Annotated[int, Field(ge=1, le=_MOST_ROWS, description="Rows at most.")] = 100,
     ) -> Rows:

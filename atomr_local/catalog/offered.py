@@ -17,7 +17,6 @@ TEXT_LICENCE = "CC BY-SA 4.0"  # of Wikipedia's text
 FACTS_LICENCE = "CC0"  # of Wikidata
 DUMPS = "https://dumps.wikimedia.org"
 DATA_HUB = "https://huggingface.co"  # of the data set wikimedia/wikipedia
-WIKIDATA = "https://www.wikidata.org/w/api.php"
 
 # Two cores embed some 40 passages a second; a passage is some 600 bytes of text and takes some 3 kB of an index.
 _PASSAGES_A_SECOND = 40

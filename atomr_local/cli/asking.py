@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,37 +15,15 @@ from atomr_local.cli.output import interrupt, print_json
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.files import read_text
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
+from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, StageChanged
-from atomr_local.reasoning.trace.schema import (
-    MISFIT,
-    OWN,
-    EvidenceTrace,
-    NodeTrace,
-    Trace,
-    check_text,
-    computation_text,
-    correction_text,
-    left_machine,
-    taken_from,
-    understood,
-    warning_text,
-)
-from atomr_local.reasoning.trace.telling import (
-    ShownPassage,
-    advice_texts,
-    is_stage,
-    passages_of,
-    step_details,
-    step_title,
-    winner_text,
-)
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
 
 if TYPE_CHECKING:
+    from atomr_local.asked import QuestionOptions
     from atomr_local.assistant import Assistant
-    from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.tree.nodes import Tree
 
 
 # Asks the questions of `atomr ask`, one or many, and prints what is found.
@@ -61,20 +38,17 @@ class Asking:
     """How questions are asked and what is printed.
 
     Attributes:
-        within: the part of the text index that is asked; empty: all of it.
+        options: what is said beside each question.
         output: the answer as text, the trace as JSON, the events or the traces a line each.
         keep: in the history.
     """
 
     assistant: Assistant
-    strategy: str | None
-    plan: Tree | None
-    conversation: Conversation | None
+    options: QuestionOptions
     output: Literal["text", "json", "events", "traces"]
     guess: bool
     verbose: bool
     keep: bool
-    within: Sequence[str] = ()
 
     def ask(self, question: str) -> Trace | None:
         """Ask it, print what is found, and keep it; None if it was interrupted before it began.
@@ -85,17 +59,11 @@ class Asking:
         from atomr_local.history.pending import pending_question
         from atomr_local.reasoning.trace.events import Finished
 
-        assistant, conversation = self.assistant, self.conversation
-        events = assistant.ask(
-            question,
-            plan=self.plan,
-            plan_origin="file",
-            strategy=self.strategy,
-            conversation=conversation,
-            within=self.within,
-        )
+        assistant, conversation = self.assistant, self.options.get("conversation")
+        events = assistant.ask(question, **self.options)
         trace: Trace | None = None
-        with pending_question(question, self.strategy or assistant.settings.strategy, keep=self.keep) as pending:
+        strategy = self.options.get("strategy") or assistant.settings.strategy
+        with pending_question(question, strategy, keep=self.keep) as pending:
             with interrupt(assistant.cancel):  # what was found is still printed
                 steps = StepNotes()
                 for event in events:
@@ -192,14 +160,13 @@ def _print(trace: Trace, text: str, output: str) -> None:
         click.echo(json.dumps(trace.to_dict(), default=str))
     elif trace.status == "failed":
         click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
-        if left := departures_text(trace):
+        if left := telling.departures_text(trace):
             click.echo(left, err=True)
     elif output == "text":
         click.echo(text)
 
 
 _PASSAGE = 160
-_STEP = re.compile(r"step (\d+): (.*)")
 
 
 def answer_text(
@@ -213,19 +180,20 @@ def answer_text(
         verbose: tell also what each step thought, did, saw and weighed, and the graph queries of the evidence.
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
-    heading, passages = passages_of(trace)
-    quotation = trace.answer_kind == "quotation"
-    lines = _not_found(trace, guess, heading, passages) if declined else _answer(trace, passages if quotation else ())
-    if meant := understood(trace):
+    parts = list(telling.told_answer(trace, "command"))
+    lines = [line for part in parts for line in _lines(part, trace, guess)]
+    if meant := telling.understood(trace):
         lines += ["", f"Understood as: {meant}"]
-        lines += [f"  taken from: “{question}”" for question in taken_from(trace, earlier or {})]
-    root = next((node for node in trace.nodes if node.parent is None), None)
-    cited = root.cited if root is not None and (guess or not declined) else []
-    by_id = {item.id: item for item in trace.evidence}
-    if cited:
+        lines += [f"  taken from: “{question}”" for question in telling.taken_from(trace, earlier or {})]
+    root = telling.root_of(trace)
+    if root is not None and root.cited and (guess or not declined):
         lines += ["", "Evidence of the guess" if declined else "Evidence"]
-        quoted = {} if declined else {one.evidence: [] if quotation else one.lines for one in passages}
-        for item in (by_id[item] for item in cited if item in by_id):
+        quoted = {
+            one.evidence: one.lines if part.role == "passages" else []
+            for part in ([] if declined else parts)
+            for one in part.passages
+        }
+        for item in telling.pieces(trace, root.cited):
             lines.append(f"  {_citation(item, item.id not in quoted)}")
             lines += [f"       {line}" for line in quoted.get(item.id, ())]
             lines += _query(item) if verbose else []
@@ -238,56 +206,40 @@ def answer_text(
         lines += ["", "No valid plan was found: the question was answered directly from what was found."]
     if trace.plan.origin == "example":
         lines += ["", "The plan is one that you kept for this question (`atomr examples`)."]
-    lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
-    if text := departures_text(trace):
+    lines += [f"Note: {sanitize_line(warning)}" for warning in telling.gathered(trace.warnings)]
+    if text := telling.departures_text(trace):
         lines += ["", text]
     return "\n".join(lines)
 
 
-def _answer(trace: Trace, quoted: Iterable[ShownPassage]) -> list[str]:
-    """The answer; a quotation as a block with its source below."""
-    if sources := ", ".join(passage.source for passage in quoted):
-        block = [f"  │ {line.rstrip()}".rstrip() for line in sanitize(trace.answer).splitlines()]
-        return [*block, _sure(f"  {sources}", trace.confidence)]
-    said = sanitize_line(trace.answer)
-    return [f"{said}  ({OWN})" if trace.by_user else _sure(said, trace.confidence)]
-
-
-def _not_found(trace: Trace, guess: bool, heading: str, closest: Iterable[ShownPassage]) -> list[str]:
-    """Why there is no answer, what comes closest, what to do about it, and the guess or where it is."""
-    lines = [f"{NOT_FOUND.capitalize()}: {sanitize_line(trace.reason)}"]
-    if near := [line for one in closest for line in (f"  {one.source}", *(f"    {text}" for text in one.lines))]:
-        lines += ["", heading, *near, ""]
-    lines += [f"  → {sanitize_line(item)}" for item in advice_texts(trace.advised, trace.advice)]
-    if trace.guess is None or not trace.guess.answers:
-        return lines
-    if not guess:
-        return [*lines, "  There is a guess: --guess shows it."]
-    whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-    text = f"A guess{whence}, not an answer: {sanitize_line(trace.guess.text)}"
-    return [*lines, "", _sure(text, trace.guess.confidence)]
+def _lines(part: telling.Part, trace: Trace, guess: bool) -> Iterator[str]:
+    """A part of the answer."""
+    match part.role:
+        case "answer":
+            said = sanitize_line(part.text)
+            yield f"{said}  ({telling.OWN})" if trace.by_user else _sure(said, part.confidence)
+        case "quotation":
+            yield from (f"  │ {line.rstrip()}".rstrip() for line in sanitize(part.text).splitlines())
+            yield _sure(f"  {part.source}", part.confidence)
+        case "passages" if part.text:
+            yield from ("", part.text)
+            for passage in part.passages:
+                yield from (f"  {passage.source}", *(f"    {line}" for line in passage.lines))
+            yield ""
+        case "passages":
+            pass  # told with the evidence
+        case "advice":
+            yield from (f"  → {sanitize_line(item)}" for item in part.items)
+        case "guess" if guess:
+            yield from ("", _sure(part.line, part.confidence))
+        case "guess":
+            yield "  There is a guess: --guess shows it."
+        case _:
+            yield part.line
 
 
 def _sure(text: str, confidence: float | None) -> str:
     return f"{text}  ({confidence_text(confidence)})" if confidence is not None else text
-
-
-def departures_text(trace: Trace) -> str:
-    """What was sent to other machines, on one line; empty if nothing was."""
-    text = sanitize_line(left_machine(trace.left_machine))
-    return f"Left the machine: {text}" if text else ""
-
-
-def _folded(warnings: list[str]) -> list[str]:
-    """Each warning once, with the steps that met it: an unreachable source fails in every one of them."""
-    steps: dict[str, list[str]] = {}
-    for warning in map(sanitize_line, map(warning_text, warnings)):
-        match = _STEP.fullmatch(warning)
-        steps.setdefault(match[2] if match else warning, []).extend([match[1]] if match else [])
-    return [
-        f"step{'s' if len(numbers) > 1 else ''} {', '.join(dict.fromkeys(numbers))}: {text}" if numbers else text
-        for text, numbers in steps.items()
-    ]
 
 
 def _citation(item: EvidenceTrace, with_text: bool) -> str:
@@ -311,37 +263,31 @@ def _query(item: EvidenceTrace) -> list[str]:
 
 
 def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: bool) -> list[str]:
-    lost = node.outcome == "not found"
-    cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth and not lost else ""
-    computed = node.method in ("symbolic", "computed")
-    how = f"  ({sanitize_line(computation_text(node.computation))})" if computed and node.computation else ""
+    told = telling.remarks(node, given=trace.is_given(node))
+    cited = "".join(f" [{item}]" for item in node.cited) if depth and node.outcome != "not found" else ""
     label = f"{node.id}. " if node.parent is not None else ""
-    error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
-    title = step_title(node, node.label, node.resolved_question)
-    line = f"  {'  ' * depth}{label}{title} → "
-    if is_stage(node, node.label, node.question):
-        lines = [line.removesuffix(" → ") + cited + error]
-    elif lost:
-        text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
-        lines = [f"{line}{NOT_FOUND}{text}{error}"]
+    line = f"  {'  ' * depth}{label}{telling.step_title(node, node.label, node.resolved_question)}"
+    if telling.is_stage(node, node.label, node.question):
+        line += cited
+    elif node.outcome == "not found":
+        line += f" → {NOT_FOUND}"
+        if guess and node.answers:
+            line += f"  (a guess: {sanitize_line(node.answer)})"
     else:
-        whence = f"  ({OWN})" if trace.is_given(node) else ""
-        misfit = f"  ({MISFIT})" if node.misfit else ""
-        if node.outcome == "memory":
-            whence = "  (from the model's own knowledge)"
-        elif node.corrected_from is not None:
-            whence = f"  ({correction_text(node.corrected_from)})"
-        elif origin := winner_text(node):
-            whence = f"  ({origin})"
-        unsure = f"  ({check_text(node)})" if node.supported is False else ""
-        answer = sanitize_line(node.answer or "—")
-        lines = [line + answer + how + whence + cited + unsure + misfit + error]
+        whence = next((role for role in ("memory", "corrected", "won", "own") if role in told), "")
+        how, doubts = _in_brackets(told, "computed", whence), _in_brackets(told, "doubt", "misfit")
+        line += f" → {sanitize_line(node.answer or '—')}{how}{cited}{doubts}"
+    lines = [f"{line}  ! {told['failed']}" if "failed" in told else line]
     if verbose:
-        lines += [f"      {'  ' * depth}{name}: {text}" for name, text in step_details(node)]
+        lines += [f"      {'  ' * depth}{name}: {text}" for name, text in telling.step_details(node)]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, depth + 1, guess, verbose)
     return lines
+
+
+def _in_brackets(told: Mapping[str, str], *roles: str) -> str:
+    return "".join(f"  ({told[role]})" for role in roles if role in told)
 
 
 # Progress of a question on standard error: the steps of a plan as they begin, steps that no plan has as they end.
@@ -366,11 +312,11 @@ class StepNotes:
 
 
 def _ended(event: NodeFinished, added: NodeAdded) -> str:
-    title = step_title(event, added.label, added.question)
+    title = telling.step_title(event, added.label, added.question)
     if event.error is not None:
         return f"{title} ! {sanitize_line(event.error.get('message', ''))}"
-    if is_stage(event, added.label, added.question):
+    if telling.is_stage(event, added.label, added.question):
         return title
     found = event.outcome != "not found" and event.answers
-    mended = f" ({correction_text(event.corrected_from)})" if found and event.corrected_from is not None else ""
+    mended = f" ({telling.correction_text(event.corrected_from)})" if found and event.corrected_from is not None else ""
     return f"{title} → {sanitize_line(event.answer) if found else NOT_FOUND}{mended}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args, get_origin
@@ -96,16 +97,12 @@ def _index_names(ctx: click.Context) -> list[str]:
     return _indexes(kind) if kind in ("text", "graph") else _indexes("text", "graph")
 
 
-def _models(_ctx: click.Context) -> list[str]:
-    from atomr_local.catalog.find import model_names
+def _named(module: str, function: str) -> _Names:
+    """The names that a function gives, which is loaded when they are asked for."""
+    return lambda _ctx: getattr(importlib.import_module(f"atomr_local.{module}"), function)()
 
-    return model_names()
 
-
-def _adapters(_ctx: click.Context) -> list[str]:
-    from atomr_local.catalog.find import adapter_names
-
-    return adapter_names()
+_models, _adapters = _named("catalog.find", "model_names"), _named("catalog.find", "adapter_names")
 
 
 def _models_and_adapters(ctx: click.Context) -> list[str]:
@@ -116,18 +113,6 @@ def _offered_models(_ctx: click.Context) -> list[str]:
     from atomr_local.catalog.offered import catalogue
 
     return [model.name for model in catalogue().model]
-
-
-def _strategies(_ctx: click.Context) -> list[str]:
-    from atomr_local.strategies.names import known_names
-
-    return known_names()
-
-
-def _sources(_ctx: click.Context) -> list[str]:
-    from atomr_local.sources.registry import switched_names
-
-    return switched_names()
 
 
 def _keys(_ctx: click.Context) -> list[str]:
@@ -144,8 +129,8 @@ model_names = _completer(_models, paths=True)
 adapter_names = _completer(_adapters, paths=True)
 model_and_adapter_names = _completer(_models_and_adapters)
 offered_models = _completer(_offered_models)
-strategy_names = _completer(_strategies, several=True)
-source_names = _completer(_sources, several=True)
+strategy_names = _completer(_named("strategies.names", "known_names"), several=True)
+source_names = _completer(_named("sources.registry", "switched_names"), several=True)
 setting_keys = _completer(_keys)
 
 _VALUES: dict[str, _Completer] = {

@@ -36,25 +36,12 @@ from atomr_local.fetching.estimates import duration, transfer_time
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.wishes import CONTACT, ModelWish, PullWish
 
 # Messages and confirmations of downloads: sizes, times and progress, on standard error.
 
-CONTACT = "ATOMR_CONTACT"
 _CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[\w.-]+(?::\d+)?(?:/[\w./~%+:@-]*)?", re.ASCII)
 _SCREEN_EVERY = 0.2
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-
-
-def size_argument(text: str) -> int:
-    """Bytes, from a command line: 500MB, 1.5 GB, 2000000.
-
-    Raises:
-        ValueError: it is no size.
-    """
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE | re.ASCII)
-    if match is None or not float(match[1]):
-        raise ValueError(f"{text!r} is not a size such as 500MB or 1.5GB")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def checked_contact(text: str) -> str:
@@ -179,11 +166,8 @@ def bytes_progress(name: str) -> TransferProgress:
 # `atomr indexes pull`: asks, and downloads the file of an index.
 
 
-def fetch_index_file(url: str, *, sha256: str, base_url: str, yes: bool) -> tuple[Path, str] | None:
+def fetch_index_file(wish: PullWish) -> tuple[Path, str] | None:
     """The downloaded file, and its address as it may be shown; None if the user does not want to.
-
-    Args:
-        sha256: what the file's checksum has to be; "": what the server says, if it says something.
 
     Raises:
         AtomrError: it cannot be fetched, checked or written.
@@ -192,9 +176,9 @@ def fetch_index_file(url: str, *, sha256: str, base_url: str, yes: bool) -> tupl
     use_proxy = load_settings().network.use_proxy
     with (
         interruptible(),
-        Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, notify=note_text) as client,
+        Client(contact=given_contact(None), use_proxy=use_proxy, base_url=wish.base_url, notify=note_text) as client,
     ):
-        file = look_up(client, url, sha256)
+        file = look_up(client, wish.url, wish.sha256)
         left = remaining(file, directory)
         note_text(f"{file.name}: {human_size(file.size)}, of which {human_size(left)} to download into {directory}")
         note_text(f"From {shown(file.url)}, {transfer_time(left)}.")
@@ -204,7 +188,7 @@ def fetch_index_file(url: str, *, sha256: str, base_url: str, yes: bool) -> tupl
                 "only that it is whole in itself."
             )
         require_room(directory, left)
-        if not agreed(yes):
+        if not agreed(wish.yes):
             note_text("Nothing was downloaded.")
             return None
         with bytes_progress(file.name) as progress:
@@ -214,16 +198,13 @@ def fetch_index_file(url: str, *, sha256: str, base_url: str, yes: bool) -> tupl
 # `atomr models pull`: shows size and time, asks, and downloads.
 
 
-def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: bool) -> str | None:
+def pull_model(wish: ModelWish) -> str | None:
     """Get a model of the catalogue or by its address; what it is called then, None if the user does not want to.
-
-    Args:
-        called: another name for it; empty: the catalogue's, or the file's.
-        replace: take the place of another model of this name without asking.
 
     Raises:
         AtomrError: nothing is offered under the name, or it cannot be fetched, checked or written.
     """
+    name, called = wish.name, wish.called
     if called:
         checked_name(called)
     licence = ""
@@ -232,19 +213,19 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
         named = called or name_of(url)
     else:
         offered = offered_model(name)
-        url, licence, named = offered.url(base_url or catalogue().hub), offered.licence, called or offered.name
+        url, licence, named = offered.url(wish.base_url or catalogue().hub), offered.licence, called or offered.name
     directory = paths.models_dir()
     use_proxy = load_settings().network.use_proxy
     contact = given_contact(None)
     with (
         interruptible(),
-        Client(contact=contact, use_proxy=use_proxy, base_url=base_url, notify=note_text) as client,
+        Client(contact=contact, use_proxy=use_proxy, base_url=wish.base_url, notify=note_text) as client,
     ):
         model = look_up_model(client, url, named, licence)
         if is_there(model, directory):
             note_text(f"{named} is up to date: {model.target(directory)}")
             return named
-        if not _wanted(model, replace=replace, yes=yes):
+        if not _wanted(model, wish):
             note_text("Nothing was downloaded.")
             return None
         with bytes_progress(named) as progress:
@@ -257,7 +238,7 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
     return named
 
 
-def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
+def _wanted(model: RemoteModel, wish: ModelWish) -> bool:
     """Tell what it takes and ask.
 
     Raises:
@@ -272,7 +253,7 @@ def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
         note_text("The server publishes no checksum: only the length and what the file says of itself can be checked.")
     require_room(directory, left)
     target = model.target(directory)
-    if target.exists() and not replace:
+    if target.exists() and not wish.replace:
         if not sys.stdin.isatty():
             raise InputError(
                 f"{target} is another model of this name",
@@ -282,4 +263,4 @@ def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
             f"{target.name} already exists and is a different file. Replace it after the download?", err=True
         ):
             return False
-    return agreed(yes)
+    return agreed(wish.yes)

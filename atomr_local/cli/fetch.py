@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import re
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
-from atomr_local import paths
-from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.completion import text_indexes
+from atomr_local.catalog.offered import DATA_HUB, DUMPS
 from atomr_local.cli.downloads import (
-    CONTACT,
     TransferProgress,
     agreed,
     bytes_progress,
     contact_of,
     interruptible,
-    size_argument,
 )
-from atomr_local.cli.options import flag, option, options_of, overrides, parameters
+from atomr_local.cli.options import options_of, overrides
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, checked_url, shown
 from atomr_local.fetching.download import (
-    DATE,
-    LANGUAGE,
-    SITE,
     download,
     dump_files,
     parquet_files,
@@ -55,6 +44,7 @@ from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import check_sent
+from atomr_local.wishes import WIKIDATA, WikidataWish, WikipediaWish
 
 # `atomr fetch wikidata --labels-for`: downloads the labels that a graph index lacks, and builds it again with them.
 
@@ -132,85 +122,12 @@ def build_with_labels(found: Unlabelled, labels: Path, *, build: bool) -> None:
         build_graph.invoke(context)
 
 
-def _size(_: click.Context, __: click.Parameter, value: str) -> int:
-    """Bytes; 0 where nothing is said."""
-    try:
-        return size_argument(value) if value else 0
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def _matching(form: re.Pattern[str], what: str) -> Callable[[click.Context, click.Parameter, str], str]:
-    """Checks the form of what is given."""
-
-    def check(_: click.Context, __: click.Parameter, value: str) -> str:
-        if value and not form.fullmatch(value):
-            raise click.BadParameter(f"{value!r} is not a {what}")
-        return value
-
-    return check
-
-
-def _languages(_: click.Context, __: click.Parameter, value: str) -> list[str]:
-    found = [part.strip() for part in value.split(",") if part.strip()]
-    if not found or not all(re.fullmatch(r"[a-z]{2,12}(-[a-z0-9]{1,12})*", part) for part in found):
-        raise click.BadParameter(f"{value!r} is not a list of languages such as en,de")
-    return list(dict.fromkeys([*found, "mul"]))  # names that are the same in many languages stand there alone
-
-
-class _Rate(click.FloatRange):
-    """A range that holds no NaN."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        rate: float = super().convert(value, param, ctx)
-        if math.isnan(rate):
-            self.fail(f"{value!r} is not a number of requests per second", param, ctx)
-        return rate
-
-
-_build = partial(option, "Also build the index NAME from it.", metavar="NAME", default="")
-_contact = partial(
-    option,
-    f"How servers can reach you, sent with every request [default: the environment variable {CONTACT}].",
-    metavar="EMAIL_OR_URL",
-)
-_yes = partial(flag, "Do not ask for confirmation.")
-
-
 @click.group()
 def fetch() -> None:
     """Download a Wikipedia, or the facts of Wikidata about its articles.
 
     Example: atomr fetch wikipedia --language simple --build simple
     """
-
-
-@parameters
-class WikipediaWish:
-    """The request for a Wikipedia; sizes in bytes, 0 for no limit."""
-
-    language: str = option(
-        "Language of the Wikipedia.", default="simple", callback=_matching(LANGUAGE, "language such as simple or en")
-    )
-    kind: Literal["dump", "parquet"] = option(
-        "Wiki text of the latest dump, or plain text of the data set wikimedia/wikipedia.", default="dump"
-    )
-    date: str = option(
-        "Date of the dump [default: the newest].", default="", callback=_matching(DATE, "date such as 20261101")
-    )
-    max_size: int = option("Download at most this much, such as 1GB.", metavar="SIZE", default="", callback=_size)
-    to: Path | None = option("Directory [default: downloads/ in the data folder].")
-    rate_limit: int = option("Bytes per second at most, such as 2MB.", metavar="SIZE", default="", callback=_size)
-    base_url: str = option("Mirror to use instead of Wikimedia or Hugging Face.", default="")
-    limit: int | None = option("With --build: index only this many articles.", type=click.IntRange(min=1))
-    build: str = _build()
-    contact: str | None = _contact()
-    yes: bool = _yes()
-
-    @property
-    def folder(self) -> Path:
-        """Where the files go."""
-        return self.to.expanduser() if self.to is not None else paths.downloads_dir()
 
 
 def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
@@ -271,54 +188,8 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
     return fetched
 
 
-@parameters
-class WikidataWish:
-    """The request for facts of a text index or a list, or for labels of a graph index; `rate` in requests a second."""
-
-    text_index: str = option(
-        "Download facts about the articles of this text index.",
-        metavar="NAME", default="", shell_complete=text_indexes,
-    )  # fmt: skip
-    entities: Path | None = option(
-        "Download facts about these entities: a file with one Q-id per line.", metavar="FILE"
-    )
-    labels_for: str = option(
-        "Download only the labels that this graph index lacks; with --build NAME, build it again with them.",
-        metavar="NAME", default="",
-    )  # fmt: skip
-    to: Path | None = option(
-        "File or directory [default: downloads/wikidata-NAME.jsonl in the data folder].", metavar="FILE"
-    )
-    site: str = option(
-        "Wiki on which article titles are looked up.",
-        default="enwiki", callback=_matching(SITE, "site such as enwiki or simplewiki"),
-    )  # fmt: skip
-    languages: list[str] = option("Languages of names, such as en,de.", default="en", callback=_languages)
-    all_statements: bool = flag("Keep external identifiers and media too.")
-    rate: float = option("Maximum number of requests per second.", type=_Rate(0.001, 10), default=2.0)
-    base_url: str = option("Address of api.php to use instead of Wikidata's.", default=WIKIDATA, show_default=False)
-    share_private: bool = flag("Send the titles or ids of a private index to the server all the same.")
-    build: str = _build()
-    contact: str | None = _contact()
-    yes: bool = _yes()
-
-    @property
-    def stem(self) -> str:
-        """What to name things after."""
-        if self.labels_for:
-            return f"labels-{self.labels_for}"
-        if self.entities is None:
-            return self.text_index
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", self.entities.stem).strip(".-_") or "entities"
-
-    @property
-    def target(self) -> Path:
-        """The file that is written."""
-        place = self.to.expanduser() if self.to is not None else paths.downloads_dir()
-        return place / f"wikidata-{self.stem}.jsonl" if self.to is None or place.is_dir() else place
-
-    def client(self) -> Client:
-        return _client(self.contact, base_url="" if self.base_url == WIKIDATA else self.base_url)
+def _wikidata_client(wish: WikidataWish) -> Client:
+    return _client(wish.contact, base_url="" if wish.base_url == WIKIDATA else wish.base_url)
 
 
 @fetch.command()
@@ -342,7 +213,7 @@ def wikidata(wish: WikidataWish) -> None:
     with interruptible():
         found = _at_hand(wish) if wish.build else None
         if found is None:
-            with wish.client() as client:
+            with _wikidata_client(wish) as client:
                 found = fetch_wikidata(client, wish)
     if found is None:
         return
@@ -384,7 +255,7 @@ def _labels(wish: WikidataWish) -> None:
         if wish.build and wish.target.is_file():
             note_text(f"{wish.target} already exists and is used. Move it away to download it again.")
         else:
-            with wish.client() as client:
+            with _wikidata_client(wish) as client:
                 target = fetch_labels(client, wish, found)
     if target is not None:
         build_with_labels(found, target, build=bool(wish.build))

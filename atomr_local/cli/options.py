@@ -5,78 +5,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
+from inspect import signature
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Literal,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
-from atomr_local.cli.completion import (
-    adapter_names,
-    graph_indexes,
-    model_names,
-    source_names,
-    strategy_names,
-    text_indexes,
-)
+from atomr_local.cli import completion
 from atomr_local.cli.output import note
 from atomr_local.errors import InputError
 from atomr_local.sanitize import sanitize
+from atomr_local.wishes import Parameter, Wish, flag, option, parameters, parameters_of
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind
 
-Wish = TypeVar("Wish")
 Result = TypeVar("Result")
 
 
-# Options declared once: the fields of a class are the parameters of a command, in their order. A field whose type is
-# such a class stands for all of that one's parameters: what several commands share.
-
-
-def option(help_text: str, *names: str, default: Any = None, **settings: Any) -> Any:
-    """A field that is given as an option.
-
-    What click is to make of it follows from the field where nothing is said: `--name` from its name; a flag, a choice,
-    a path or a repeatable option from its type. A default other than nothing is shown.
-
-    Args:
-        names: as in `click.option`, such as "-s", "--strategy".
-        settings: as in `click.option`. What a callback makes of the text is the field's value.
-    """
-    settings = {"help": help_text, "show_default": bool(default)} | settings
-    if default is not None and default is not False:
-        settings["default"] = default
-    made = settings.get("required") or "callback" in settings
-    return field(default=MISSING if made else default, metadata={"click": (click.option, names, settings)})
-
-
-def flag(help_text: str, *names: str) -> Any:
-    """A field that is true where its option is given."""
-    return option(help_text, *names, default=False)
-
-
-def argument(**settings: Any) -> Any:
-    """A field that is given as an argument; the settings are those of `click.argument`."""
-    return field(metadata={"click": (click.argument, (), settings)})
-
-
-@dataclass_transform(kw_only_default=True, field_specifiers=(option, flag, argument))
-def parameters(model: type[Wish]) -> type[Wish]:
-    """A class of parameters: a dataclass of the fields above and of other such classes."""
-    return dataclass(kw_only=True)(model)
+# The parameters of a class, as click has them.
 
 
 def options_of(model: type[Wish]) -> Callable[[Callable[Concatenate[Wish, ...], Result]], Callable[..., Result]]:
@@ -88,8 +36,8 @@ def options_of(model: type[Wish]) -> Callable[[Callable[Concatenate[Wish, ...], 
             return command(_instance(model, given), **given)
 
         decorated: Callable[..., Result] = run
-        for parameter in reversed(list(_parameters(model))):
-            decorated = parameter(decorated)
+        for parameter in reversed(list(parameters_of(model))):
+            decorated = _of_click(parameter)(decorated)
         return decorated
 
     return decorate
@@ -105,49 +53,38 @@ def _instance(model: Any, given: dict[str, Any]) -> Any:
     return model(**values)
 
 
-def _parameters(model: Any) -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """The decorators of click."""
-    types = get_type_hints(model)
-    for one in fields(model):
-        kind = types[one.name]
-        if is_dataclass(kind):
-            yield from _parameters(kind)
-            continue
-        make, names, settings = one.metadata["click"]
-        if make is click.option:
-            long = one.name.strip("_").replace("_", "-")
-            names = names or (f"--{long}/--no-{long}" if kind == bool | None else f"--{long}",)
-        if "callback" not in settings:
-            settings = _typed(kind, "multiple" if make is click.option else "nargs") | settings
-        yield make(one.name, *names, **settings)
+def _of_click(parameter: Parameter) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The decorator of click."""
+    kind, made = parameter.kind, dict[str, Any]()
+    if parameter.several:
+        made["multiple" if parameter.names else "nargs"] = True if parameter.names else -1
+    if parameter.completes:
+        made["shell_complete"] = getattr(completion, parameter.completes)
+    if (parse := parameter.parse) is not None:
+        made["callback"] = lambda _ctx, _param, value: None if value is None else parse(value)
+    elif "callback" in parameter.settings:
+        pass
+    elif kind is bool:
+        made |= {"default": None} if parameter.optional else {"is_flag": True}  # None: neither of the two forms
+    elif kind is Path:
+        made["type"] = click.Path(path_type=Path)
+    else:
+        made["type"] = click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+    make = click.option if parameter.names else click.argument
+    return make(parameter.name, *parameter.names, **made | parameter.settings)
 
 
-def _typed(kind: Any, several: str) -> dict[str, Any]:
-    """What click is told of a type; `several` is its word for more than one."""
-    given: dict[str, Any] = {}
-    if get_origin(kind) in (Union, UnionType):
-        (kind,) = (part for part in get_args(kind) if part is not NoneType)
-        if kind is bool:
-            return {"default": None}  # neither of the two forms is given
-    if get_origin(kind) is tuple:
-        kind = get_args(kind)[0]
-        given[several] = True if several == "multiple" else -1
-    if kind is bool:
-        return {"is_flag": True}
-    if kind is Path:
-        kind = click.Path(path_type=Path)
-    elif get_origin(kind) is Literal:
-        kind = click.Choice(get_args(kind))
-    return given | {"type": kind}
+def called_for(wish: Any, function: Callable[..., Result], **more: Any) -> Result:
+    """What the function gives for a wish: its parameters are the fields of their names, and what else is given."""
+    said = {name.strip("_"): value for name, value in vars(wish).items()}
+    return function(**{name: value for name, value in said.items() if name in signature(function).parameters} | more)
 
 
 # What several commands share.
 
 
-def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def _sources(value: str) -> tuple[str, ...]:
     """A comma-separated list of sources other than the web, each once."""
-    if value is None:
-        return None
     from atomr_local.sources.registry import switched_names
 
     names = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
@@ -162,11 +99,9 @@ def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 class ModelChoice:
     """The model that answers."""
 
-    model: str | None = option(
-        "Model to use (default: the settings').", metavar="NAME|PATH", shell_complete=model_names
-    )
+    model: str | None = option("Model to use (default: the settings').", metavar="NAME|PATH", completes="model_names")
     adapter: str | None = option(
-        "LoRA adapter: auto, none, a name or a GGUF file.", metavar="NAME|PATH", shell_complete=adapter_names
+        "LoRA adapter: auto, none, a name or a GGUF file.", metavar="NAME|PATH", completes="adapter_names"
     )
 
 
@@ -175,12 +110,12 @@ class ModelOptions(ModelChoice):
     """The model that answers, and what it may read."""
 
     text_index: str | None = option(
-        "Text index to search, or several searched together.", metavar="NAME[,NAME…]", shell_complete=text_indexes
+        "Text index to search, or several searched together.", metavar="NAME[,NAME…]", completes="text_indexes"
     )
-    graph_index: str | None = option("Graph index to search.", metavar="NAME", shell_complete=graph_indexes)
+    graph_index: str | None = option("Graph index to search.", metavar="NAME", completes="graph_indexes")
     sources: tuple[str, ...] | None = option(
         "Sources that may be used besides the web, such as text,graph.",
-        metavar="LIST", callback=_sources, shell_complete=source_names,
+        metavar="LIST", parse=_sources, completes="source_names",
     )  # fmt: skip
     web: bool | None = option("Allow or forbid web search for this question.")
     share_private: bool = flag("Let what is read in private indexes leave this machine.")
@@ -211,7 +146,7 @@ set_option = functools.partial(
 
 def strategy_option(text: str) -> Any:
     """The option for a reasoning method."""
-    return option(text, "-s", "--strategy", metavar="NAME", shell_complete=strategy_names)
+    return option(text, "-s", "--strategy", metavar="NAME", completes="strategy_names")
 
 
 @parameters
@@ -269,16 +204,6 @@ def overrides(**options: Any) -> dict[str, Any]:
 
 
 # `--private`: an index that is made or taken in is private from its first moment.
-
-
-@parameters
-class Privacy:
-    """Whether an index is private."""
-
-    private: bool | None = option(
-        "Mark the index as private, or take the mark away: nothing that is read in a private index leaves this "
-        "machine without your word. Default: a new index of a folder of documents is private, others are not."
-    )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,28 +16,9 @@ from atomr_local.history.store import History, history_file, record_trace
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, confidence_word, status_word
 from atomr_local.reasoning.conversation import Conversation, counting
 from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.trace import StepEnd, telling
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
-from atomr_local.reasoning.trace.schema import (
-    MISFIT,
-    EvidenceTrace,
-    NodeTrace,
-    Trace,
-    check_text,
-    computation_text,
-    kind_text,
-    left_machine,
-    taken_from,
-    understood,
-    warning_text,
-)
-from atomr_local.reasoning.trace.telling import (
-    advice_texts,
-    is_stage,
-    passages_of,
-    source_words,
-    step_details,
-    step_title,
-)
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
@@ -88,7 +69,7 @@ def plan_lines(event: PlanReady) -> list[str]:
 def added_step(event: NodeAdded) -> str:
     """One line for a step that no plan has, as it is added."""
     part = "" if event.parent == ROOT_ID else f", part of step {event.parent}"
-    what = ": ".join(filter(None, (kind_text(event.label, "step"), _clean(event.question))))
+    what = ": ".join(filter(None, (telling.kind_text(event.label, "step"), _clean(event.question))))
     return f"Step {event.node_id} is added{part}: {what}"
 
 
@@ -98,16 +79,9 @@ def ended_step(event: NodeFinished, question: str, label: str = "") -> str:
     Args:
         label: what the step is to its method.
     """
-    title = f"Step {event.node_id}: {step_title(event, label, question)}"
-    if event.error is not None:
-        return f"{title} Failed: {_clean(event.error['message'])}"
-    if is_stage(event, label, question):
-        return title
-    if not event.answers:
-        return f"{title} {NOT_FOUND.capitalize()}."
-    if event.by_user:
-        return f"{title} Your answer: {_clean(event.answer)}."
-    return f"{title} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
+    stage = telling.is_stage(event, label, question)
+    ended = "" if stage else _ended(event, given=event.by_user, lost=not event.answers)
+    return " ".join(filter(None, (f"Step {event.node_id}: {telling.step_title(event, label, question)}", ended)))
 
 
 def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
@@ -119,45 +93,51 @@ def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
     lines = []
     if trace.plan.origin == "example":
         lines.append("The plan is one that you kept for this question.")
-    if meant := understood(trace):
+    if meant := telling.understood(trace):
         lines.append(f"Understood as: {meant}")
-        lines += [f"Taken from: {question}" for question in taken_from(trace, earlier)]
-    heading, passages = passages_of(trace)
+        lines += [f"Taken from: {question}" for question in telling.taken_from(trace, earlier)]
+    lines += [line for part in telling.told_answer(trace, "plain") for line in _lines(part, trace)]
     if trace.status == "answered":
-        quotation = bool(passages) and trace.answer_kind == "quotation"
-        lines += ["Quotation:"] if quotation else []
-        lines += filter(None, map(_clean, sanitize(trace.answer).splitlines() if quotation else [trace.answer]))
-        if trace.confidence is not None and not trace.by_user:
-            lines.append(f"How sure: {confidence_text(trace.confidence)}.")
-        lines += [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
-        if not quotation:
-            lines += [f"The passage says: {' '.join(passage.lines)}" for passage in passages]
         own = [node.id for node in trace.nodes if node.by_user]
         lines += [
             "It is your answer." if number == ROOT_ID else f"It rests on your answer to step {number}."
             for number in own
         ]
-    elif trace.status == "unknown":
-        lines.append(f"{NOT_FOUND.capitalize()}: {_clean(trace.reason or trace.answer)}")
-        lines += [f"{heading}:"] if passages else []
-        lines += [line for passage in passages for line in (f"{passage.source}:", *passage.lines)]
-        lines += [f"You can: {_clean(item)}" for item in advice_texts(trace.advised, trace.advice, "plain")]
-        if trace.guess is not None and trace.guess.answers:
-            lines.append("There is a guess: /guess tells it.")
-    else:
-        lines.append(_clean(trace.answer))
-    lines += [f"Note: {_clean(warning_text(warning))}" for warning in dict.fromkeys(trace.warnings)]
-    if sent := _clean(left_machine(trace.left_machine)):
-        lines.append(f"Left the machine: {sent}")
-    return lines
+    lines += [f"Note: {_clean(telling.warning_text(warning))}" for warning in dict.fromkeys(trace.warnings)]
+    return lines + list(filter(None, [telling.departures_text(trace)]))
+
+
+def _lines(part: telling.Part, trace: Trace) -> Iterator[str]:
+    """A part of the answer."""
+    match part.role:
+        case "answer" if trace.status != "answered":
+            lead = f"{NOT_FOUND.capitalize()}: " if trace.status == "unknown" else ""  # by an earlier version
+            yield f"{lead}{_clean(part.text)}"
+        case "answer" | "quotation":
+            quoted = part.role == "quotation"
+            yield from ["Quotation:"] if quoted else []
+            yield from filter(None, map(_clean, sanitize(part.text).splitlines() if quoted else [part.text]))
+            if part.confidence is not None and not trace.by_user:
+                yield f"How sure: {confidence_text(part.confidence)}."
+            yield from _rests(trace, ROOT_ID)
+        case "passages" if part.text:
+            yield f"{part.text}:"
+            yield from (line for passage in part.passages for line in (f"{passage.source}:", *passage.lines))
+        case "passages":
+            yield from (f"The passage says: {' '.join(passage.lines)}" for passage in part.passages)
+        case "advice":
+            yield from (f"You can: {_clean(item)}" for item in part.items)
+        case "guess":
+            yield "There is a guess: /guess tells it."
+        case _:
+            yield part.line
 
 
 def guess_lines(trace: Trace) -> list[str]:
-    if trace.guess is None or not trace.guess.answers:
+    guess = telling.told_guess(trace)
+    if guess is None:
         return ["There is no guess."]
-    whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-    lines = [f"A guess{whence}, not an answer: {_clean(trace.guess.text)}{_how_sure(trace.guess.confidence)}"]
-    return lines + [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
+    return [f"{guess.line}{_how_sure(guess.confidence)}", *_rests(trace, ROOT_ID)]
 
 
 def tree_lines(trace: Trace) -> list[str]:
@@ -173,16 +153,16 @@ def tree_lines(trace: Trace) -> list[str]:
 def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     """All that is known of one step."""
     lines = [f"Step {node.id}: {_title(node)}", *filter(None, [_outcome(trace, node)])]
-    lines += [f"{name.capitalize()}: {text}" for name, text in step_details(node)]
+    lines += [f"{name.capitalize()}: {text}" for name, text in telling.step_details(node)]
     if node.sources:
         lines.append(f"Sources: {', '.join(map(_clean, node.sources))}.")
     if node.computation:
-        lines.append(f"Computed: {_clean(computation_text(node.computation))}")
+        lines.append(f"Computed: {_clean(telling.computation_text(node.computation))}")
     if node.supported is not None:
-        lines.append(f"Check: {check_text(node)}.")
+        lines.append(f"Check: {telling.check_text(node)}.")
     if node.misfit:
-        lines.append(f"Check: {MISFIT}.")
-    lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
+        lines.append(f"Check: {telling.MISFIT}.")
+    lines += _rests(trace, node.id)
     if node.evidence:
         lines.append(f"Evidence found: {len(node.evidence)}, cited: {len(node.cited)}. /evidence {node.id} reads it.")
     return lines
@@ -190,10 +170,9 @@ def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
 
 def evidence_lines(trace: Trace, node: NodeTrace) -> list[str]:
     """The step's evidence in full, what it cites first."""
-    by_id = {item.id: item for item in trace.evidence}
     wanted = [*node.cited, *(item for item in node.evidence if item not in node.cited)]
     lines = []
-    for place, item in enumerate((by_id[name] for name in wanted if name in by_id), start=1):
+    for place, item in enumerate(telling.pieces(trace, wanted), start=1):
         cited = ", cited" if item.id in node.cited else ""
         index = f", index {_clean(str(item.locator['index']))}" if item.locator.get("index") else ""
         lines.append(f"Evidence {place} of {len(wanted)}{cited}, from the {_source(item)}{index}.")
@@ -213,35 +192,37 @@ def turns_lines(questions: Sequence[tuple[int, str, str, str]]) -> list[str]:
 
 
 def _title(node: NodeTrace) -> str:
-    return step_title(node, node.label, node.resolved_question or node.question)
+    return telling.step_title(node, node.label, node.resolved_question or node.question)
 
 
 def _outcome(trace: Trace, node: NodeTrace) -> str:
     """How the step ended; "" for one that needs no answer."""
-    if is_stage(node, node.label, node.question):
-        return ""
-    if node.error:
-        return f"Failed: {_clean(node.error['message'])}"
-    if node.outcome == "not found" or not node.answers:
-        reason = f": {_clean(node.reason)}" if node.reason else "."
-        return f"{NOT_FOUND.capitalize()}{reason}"
-    if trace.is_given(node):
-        return f"Your answer: {_clean(node.answer)}."
-    return f"Answer: {_clean(node.answer)}{_how_sure(node.confidence)}"
+    lost = node.outcome == "not found" or not node.answers
+    stage = telling.is_stage(node, node.label, node.question)
+    return "" if stage else _ended(node, given=trace.is_given(node), lost=lost, reason=node.reason)
+
+
+def _ended(step: StepEnd, *, given: bool, lost: bool, reason: str = "") -> str:
+    if step.error:
+        return f"Failed: {_clean(step.error['message'])}"
+    if lost:
+        return f"{NOT_FOUND.capitalize()}{f': {_clean(reason)}' if reason else '.'}"
+    if given:
+        return f"Your answer: {_clean(step.answer)}."
+    return f"Answer: {_clean(step.answer)}{_how_sure(step.confidence)}"
 
 
 def _how_sure(confidence: float | None) -> str:
     return "." if confidence is None else f", {confidence_word(confidence)}."
 
 
-def _cited(trace: Trace, node_id: int) -> list[EvidenceTrace]:
-    by_id = {item.id: item for item in trace.evidence}
+def _rests(trace: Trace, node_id: int) -> list[str]:
     cited = next((node.cited for node in trace.nodes if node.id == node_id), [])
-    return [by_id[item] for item in cited if item in by_id]
+    return [f"It rests on {_source(item)}." for item in telling.pieces(trace, cited)]
 
 
 def _source(item: EvidenceTrace) -> str:
-    return f"{_clean(item.source)}: {source_words(item)}"
+    return f"{_clean(item.source)}: {telling.source_words(item)}"
 
 
 def _clean(text: str) -> str:

@@ -14,22 +14,8 @@ from typing import Any
 from atomr_local.history.database import QuestionSummary, StoredQuestion
 from atomr_local.history.pending import encode
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, confidence_value, status_word
-from atomr_local.reasoning.trace.schema import (
-    MISFIT,
-    OWN,
-    EvidenceTrace,
-    NodeTrace,
-    Trace,
-    check_text,
-    computation_text,
-    correction_text,
-    kind_text,
-    left_machine,
-    taken_from,
-    understood,
-    warning_text,
-)
-from atomr_local.reasoning.trace.telling import advice_texts, corrected_text, is_stage, passages_of, step_details
+from atomr_local.reasoning.trace import telling
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -38,6 +24,9 @@ _PLANS = {
     "user": "made by the user",
     "steps": "none: each step follows from the ones before",
 }
+# What stands behind a step, by role, and the words before it.
+_REMARKS = {"computed": "computed: ", "own": "", "corrected": "", "doubt": "", "misfit": "", "failed": "failed: "}
+_AS_TEXT = {"characters ", "section ", "retrieved "}  # other places are names, which are written as code
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$!#^]")
 # What some renderers make links of without any brackets: addresses, www names, mail addresses.
 _SELF_LINKING = re.compile(r":(?=//)|@|(?<=www)\.", re.IGNORECASE)
@@ -83,66 +72,53 @@ def to_markdown(
 def _turn(trace: Trace) -> str:
     text = "; ".join(trace.answers) or trace.answer
     answer = f"**{_escaped(text)}**" if trace.status == "answered" else f"*{status_word(trace.status)}*"
-    return f"{_escaped(understood(trace) or trace.question)} → {answer}"
+    return f"{_escaped(telling.understood(trace) or trace.question)} → {answer}"
 
 
 def _section(kept: StoredQuestion, earlier: Mapping[str, str], level: int) -> str:
     trace, marks = kept.trace, "#" * level
     numbers = _citation_numbers(trace)
-    root = next((node for node in trace.nodes if node.parent is None), None)
+    root = telling.root_of(trace)
     blocks = [
         f"{marks} {_escaped(trace.question)}",
-        *_answer(trace, root, numbers),
+        *(text for part in telling.told_answer(trace) for text in _blocks(part, _cited(root, numbers))),
         "\n".join(f"- {name}: {value}" for name, value in _facts(kept, earlier)),
     ]
     if root is not None:
         blocks += [f"{marks}# Tree", "\n".join(_branch(trace, root, numbers, 0))]
     if numbers:
         blocks.append(f"{marks}# Evidence")
-        by_id = {item.id: item for item in trace.evidence}
-        blocks += [block for name, number in numbers.items() for block in _evidence(number, by_id[name])]
+        blocks += [text for item in telling.pieces(trace, numbers) for text in _evidence(numbers[item.id], item)]
     if left := len(trace.evidence) - len(numbers):
         blocks.append(f"Found and not cited: {left} (they stand in the JSON export).")
     if trace.warnings:
-        blocks += [f"{marks}# Notes", "\n".join(f"- {_escaped(warning_text(warning))}" for warning in trace.warnings)]
+        blocks += [
+            f"{marks}# Notes",
+            "\n".join(f"- {_escaped(telling.warning_text(warning))}" for warning in trace.warnings),
+        ]
     return "\n\n".join(blocks) + "\n"
 
 
-def _answer(trace: Trace, root: NodeTrace | None, numbers: Mapping[str, int]) -> Iterable[str]:
-    """The answer; or why there is none, what to do about it, and the guess apart."""
-    heading, passages = passages_of(trace)
-    shown = [f"{_block(passage.marked(_escaped, '**', '**'))}\n>\n> {_escaped(passage.source)}" for passage in passages]
-    if trace.status != "unknown" or not trace.reason:
-        if passages and trace.answer_kind == "quotation":
-            yield _block(map(_escaped, sanitize(trace.answer).splitlines()))
-            yield f"{', '.join(_escaped(passage.source) for passage in passages)}{_cited(root, numbers)}"
-            return
-        yield f"{_escaped(trace.answer)}{_cited(root, numbers)}"
-        yield from shown
-        return
-    yield f"**{NOT_FOUND.capitalize()}.** {_escaped(trace.reason)}"
-    if shown:
-        yield f"**{heading}**"
-        yield from shown
-    if told := advice_texts(trace.advised, trace.advice, "remote"):
-        yield "\n".join(f"- {_escaped(item)}" for item in told)
-    if trace.guess is not None and trace.guess.answers:
-        whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-        sure = confidence_text(trace.guess.confidence)
-        text = f" ({sure})" if sure else ""
-        yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{text}{_cited(root, numbers)}"
-
-
-def _block(lines: Iterable[str]) -> str:
-    """Escaped lines as a block quotation that keeps them."""
-    return "  \n".join(f"> {line}" for line in lines if line.strip())
+def _blocks(part: telling.Part, marks: str) -> Iterable[str]:
+    """A part of the answer; `marks`: of its citations."""
+    match part.role:
+        case "answer":
+            yield f"{_escaped(part.text)}{marks}"
+        case "quotation":
+            yield telling.block(map(_escaped, sanitize(part.text).splitlines()))
+            yield f"{', '.join(_escaped(passage.source) for passage in part.passages)}{marks}"
+        case "guess":
+            sure = confidence_text(part.confidence)
+            yield f"{part.lead}: {_escaped(part.text)}{f' ({sure})' if sure else ''}{marks}"
+        case _:
+            yield from telling.in_markdown(part, _escaped)
 
 
 def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     trace, summary = kept.trace, kept.summary
-    if meant := understood(trace):
+    if meant := telling.understood(trace):
         yield "understood as", _escaped(meant)
-    if taken := taken_from(trace, earlier):
+    if taken := telling.taken_from(trace, earlier):
         yield "taken from", "; ".join(f"“{_escaped(question)}”" for question in taken)
     if summary.asked_at:
         yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
@@ -151,14 +127,14 @@ def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[s
         yield "confidence", confidence_value(trace.confidence)
     if trace.answer:
         evidence = "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
-        yield "rests on", OWN if trace.by_user else evidence
+        yield "rests on", telling.OWN if trace.by_user else evidence
     yield "strategy", _escaped(trace.strategy)
     yield "plan", _PLANS.get(trace.plan.origin, trace.plan.origin)
     for key in ("options", "model", "adapter", "text_index", "graph_index", "sources", "web"):
         value = trace.settings.get(key)
         if value not in (None, "", [], {}):
             yield key.replace("_", " "), _escaped(_plain(value))
-    if text := left_machine(trace.left_machine):
+    if text := telling.left_machine(trace.left_machine):
         yield "left the machine", _escaped(text)
     yield "time", f"{trace.totals.seconds:.1f} s, {trace.totals.llm_calls} model calls"
 
@@ -177,25 +153,26 @@ def _cited(node: NodeTrace | None, numbers: Mapping[str, int]) -> str:
 
 def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: int) -> list[str]:
     label = f"({node.id}) " if node.parent is not None else ""
-    if name := kind_text(node.label, "step"):
+    if name := telling.kind_text(node.label, "step"):
         label += f"{_escaped(name)}: "
-    computed = node.method in ("symbolic", "computed")
-    how = f", computed: {_code(computation_text(node.computation))}" if computed and node.computation else ""
-    own = f", {OWN}" if trace.is_given(node) else ""
-    unsure = f", {check_text(node)}" if node.supported is False else ""
-    misfit = f", {MISFIT}" if node.misfit else ""
-    mended = f", {_escaped(correction_text(node.corrected_from))}" if node.corrected_from is not None else ""
-    failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
+    told = telling.remarks(node, given=trace.is_given(node))
     question = _escaped(node.resolved_question or node.question)
-    if new := corrected_text(node):
-        question, mended = f"~~{question}~~ corrected: {_escaped(new)}", ""
-    answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
-    if node.outcome == "not found":
-        answer = f"*{NOT_FOUND}*"
-    marks = f"{_cited(node, numbers)}{how}{own}{mended}{unsure}{misfit}{failed}"
+    if new := telling.corrected_text(node):
+        question = f"~~{question}~~ corrected: {_escaped(new)}"
+        told.pop("corrected")
+    ways = {"computed": _code, "corrected": _escaped, "failed": _escaped}
+    answer = f" → **{_escaped(node.answer)}**" if sanitize_line(node.answer) else " → —"
+    if telling.is_stage(node, node.label, node.question):
+        answer = ""
+    elif node.outcome == "not found":
+        answer = f" → *{NOT_FOUND}*"
+    marks = _cited(node, numbers)
+    for role, lead in _REMARKS.items():
+        if role in told:
+            marks += f", {lead}{ways.get(role, str)(told[role])}"
     indent = "  " * depth
-    lines = [f"{indent}- {label}{question}{'' if is_stage(node, node.label, node.question) else f' → {answer}'}{marks}"]
-    lines += [f"{indent}  - {name}: {_escaped(text)}" for name, text in step_details(node)]
+    lines = [f"{indent}- {label}{question}{answer}{marks}"]
+    lines += [f"{indent}  - {name}: {_escaped(text)}" for name, text in telling.step_details(node)]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, numbers, depth + 1)
@@ -204,20 +181,8 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
 
 def _evidence(number: int, item: EvidenceTrace) -> Iterable[str]:
     locator = item.locator
-    place = [item.source]
-    if locator.get("index"):
-        place.append(f"index {_code(_plain(locator['index']))}")
-    if "passage" in locator:
-        span = locator.get("span")
-        characters = f", characters {_plain(span).replace(', ', '–')}" if span else ""
-        place.append(f"passage {_code(_plain(locator['passage']))}{_escaped(characters)}")
-    if locator.get("section"):
-        place.append(f"section {_escaped(_plain(locator['section']))}")
-    if "url" in locator:
-        place.append(_code(_plain(locator["url"])))
-    if locator.get("retrieved_at"):
-        place.append(f"retrieved {_escaped(_plain(locator['retrieved_at']))}")
-    yield f"[{number}] **{_escaped(item.title) or '—'}** ({', '.join(place)})"
+    where = [f"{lead}{_escaped(text) if lead in _AS_TEXT else _code(text)}" for lead, text in telling.places(item)]
+    yield f"[{number}] **{_escaped(item.title) or '—'}** ({', '.join([item.source, *where])})"
     yield f"> {_escaped(item.text) or '—'}"
     if "sparql" in locator:
         yield _fenced("sparql", _plain(locator["sparql"]))

@@ -33,11 +33,10 @@ from atomr_local.http_server.questions import (
 from atomr_local.http_server.routes import begun, checked_web, finished, stopped_error, trace_summary
 from atomr_local.log_file import log_error
 from atomr_local.mcp_server import page_address, progress_text
-from atomr_local.reasoning.confidence import NOT_FOUND
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn, turn_of
 from atomr_local.reasoning.trace.events import Event, Finished
-from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
-from atomr_local.reasoning.trace.telling import advice_texts, passages_of
+from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
+from atomr_local.reasoning.trace.telling import pieces, root_of, told_answer, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.serving import LookupDesk, Refused
 from atomr_local.settings.schema import Settings
@@ -169,31 +168,37 @@ def content_of(trace: Trace) -> tuple[str, list[Citation]]:
 
 
 def _said(trace: Trace) -> tuple[str, list[Citation]]:
-    heading, passages = passages_of(trace)
-    by_id = {item.id: item for item in trace.evidence}
     citations: list[Citation] = []
 
     def cited(text: str, names: Iterable[str]) -> str:
-        for name in names:
+        for item in pieces(trace, names):
             mark = f" [{len(citations) + 1}]"
-            citations.append(Citation(len(text) + 1, len(text) + len(mark), by_id[name]))
+            citations.append(Citation(len(text) + 1, len(text) + len(mark), item))
             text += mark
         return text
 
-    if trace.status == "unknown" and trace.reason:
-        text = f"{NOT_FOUND.capitalize()}: {sanitize_line(trace.reason)}"
-        text += f"\n\n{heading}" if passages else ""
-        for passage in passages:
-            text = cited(f"{text}\n\n{_block(passage.lines)}\n\n{passage.source}", [passage.evidence])
-        advice = [f"→ {sanitize_line(item)}" for item in advice_texts(trace.advised, trace.advice, "remote")]
-        return "\n".join([f"{text}\n" if passages and advice else text, *advice]), citations
-    root = next((node for node in trace.nodes if node.parent is None), None)
-    text = sanitize(trace.answer).strip()
-    if passages and trace.answer_kind == "quotation":
-        text = f"{_block(text.splitlines())}\n\n{', '.join(passage.source for passage in passages)}"
-        passages = []
-    text = cited(text, (name for name in (root.cited if root else ()) if name in by_id))
-    return text + "".join(f"\n\n{_block(passage.lines)}\n\n{passage.source}" for passage in passages), citations
+    root = root_of(trace)
+    text, names = "", root.cited if root is not None else ()
+    for part in told_answer(trace):
+        match part.role:
+            case "answer":
+                text = cited(sanitize(part.text).strip(), names)
+            case "quotation":
+                lines = sanitize(part.text).strip().splitlines()
+                text = cited(f"{_block(lines)}\n\n{part.source}", names)
+            case "passages":
+                text += f"\n\n{part.text}" if part.text else ""
+                for passage in part.passages:
+                    text += f"\n\n{_block(passage.lines)}\n\n{passage.source}"
+                    text = cited(text, [passage.evidence] if part.text else ())
+            case "advice":
+                text += "\n" if citations else ""
+                text += "".join(f"\n→ {sanitize_line(item)}" for item in part.items)
+            case "guess":
+                pass  # a chat would show it as an answer
+            case _:
+                text += part.line
+    return text, citations
 
 
 def _block(lines: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from atomr_local import __version__
 from atomr_local.http_server.openai_api import ChatBody, EmbeddingsBody
-from atomr_local.http_server.questions import AskBody
-from atomr_local.mcp_server import MOST_VALUES, Entities, Found, PageText, Related
+from atomr_local.http_server.questions import AskBody, Parameter, Query
+from atomr_local.mcp_server import Entities, Found, PageText, Related
 
 _MODELS: tuple[type[BaseModel], ...] = (AskBody, ChatBody, EmbeddingsBody, Entities, Found, PageText, Related)
 _TEXT, _NUMBER, _WHOLE, _FLAG = ({"type": kind} for kind in ("string", "number", "integer", "boolean"))
@@ -73,7 +73,7 @@ def _paths() -> dict[str, Any]:
             "get": _operation(
                 "listTraces", "Kept questions, the latest first.", _ref("Traces"),
                 _parameter("search", "Words that question or answer begin a word with."),
-                _limit(200), _parameter("before", "Only questions with a lower number.", _WHOLE),
+                _query(Query.MOST_LISTED), _parameter(Query.BEFORE.name, Query.BEFORE.description, _WHOLE),
             )
         },
         "/api/traces/{name}": {
@@ -84,20 +84,20 @@ def _paths() -> dict[str, Any]:
         "/api/search": {
             "get": _operation(
                 "search", "Passages of the text indexes, best first.", _ref("Found"),
-                _parameter("q", "Words or a question.", required=True), _limit(50),
+                _query(Query.WORDS), _query(Query.MOST_FOUND),
                 _parameter("in", "The part to search, as of AskBody; may be given several times.", _list(_TEXT)),
             )
         },
         "/api/pages": {
             "get": _operation(
                 "page", "A page of the text index, or titles like the one asked for.", _ref("PageText"),
-                _parameter("title", "Title of the page.", required=True),
+                _query(Query.TITLE),
             )
         },
         "/api/entities": {
             "get": _operation(
                 "entities", "What a name may mean in the graph.", _ref("Entities"),
-                _parameter("name", "Name of a person, a place, a work or anything else.", required=True), _limit(50),
+                _query(Query.NAME), _query(Query.MOST_FOUND),
             )
         },
         "/api/entities/{qid}": {
@@ -109,9 +109,7 @@ def _paths() -> dict[str, Any]:
         "/api/facts": {
             "get": _operation(
                 "facts", "What a relation of an entity leads to in the graph.", _ref("Related"),
-                _parameter("entity", "Name of the entity.", required=True),
-                _parameter("relation", "Relation in words, such as mother.", required=True),
-                _limit(MOST_VALUES),
+                _query(Query.ENTITY), _query(Query.RELATION), _query(Query.MOST_FACTS),
             )
         },
         "/v1/models": {"get": _operation("listModels", "Strategies, and the embedder.", _ref("Models"))},
@@ -177,8 +175,9 @@ def _parameter(
     return {"name": name, "in": place, "required": required or place == "path", "description": told, "schema": schema}
 
 
-def _limit(most: int) -> dict[str, Any]:
-    return _parameter("limit", "How many at most.", {"type": "integer", "minimum": 1, "maximum": most})
+def _query(one: Parameter) -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 1, "maximum": one.most}
+    return _parameter(one.name, one.description, number if one.default else _TEXT, required=not one.default)
 
 
 def _json(schema: dict[str, Any] | None) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from atomr_local.errors import (
 from atomr_local.history.pending import PendingNote, pending_question
 from atomr_local.history.store import History, history_file, record_trace
 from atomr_local.http_server.options import ServeOptions
+from atomr_local.mcp_server import AT_MOST, LONGEST_QUESTION, LOOKED_FOR, MOST_CONDITIONS, MOST_VALUES, NAMED, VALUES
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished, WarningRaised
 from atomr_local.reasoning.trace.schema import Trace
@@ -206,7 +207,7 @@ _LONGEST_PROBLEM = 200
 _Body = TypeVar("_Body", bound=BaseModel)
 TraceName = Annotated[str, Field(max_length=64, pattern=r"^[0-9A-Za-z]+$")]
 Condition = Annotated[str, Field(max_length=500)]
-Question = Annotated[str, Field(max_length=2000)]
+Question = Annotated[str, Field(max_length=LONGEST_QUESTION)]
 
 
 class Given(BaseModel):
@@ -234,8 +235,8 @@ class AskBody(Given):
     )
     web: bool | None = Field(None, description="Whether the web may be searched, if the server allows it.")
     within: list[Condition] = Field(
-        [], alias="in", max_length=50, description="The part of the text index to ask: paths, patterns, #tag, "
-        "after:2024-05, before:2024-05-31. The other sources are left out.",
+        [], alias="in", max_length=MOST_CONDITIONS, description="The part of the text index to ask: paths, patterns, "
+        "#tag, after:2024-05, before:2024-05-31. The other sources are left out.",
     )  # fmt: skip
     plan: str | dict[str, Any] | None = Field(
         None, description="Run this plan: compact notation, the published JSON, or a whole trace."
@@ -266,30 +267,50 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         raise Refused(400, f"{place}: {told}" if place else told, param=place or None, code=first["type"]) from None
 
 
-def text_parameter(request: Request, name: str, *, most: int = 2000) -> str:
-    """A text of the query.
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the query, as it is described and checked; `most`: characters, or with a default the number."""
 
-    Raises:
-        Refused: it is missing or too long.
-    """
-    text = request.query_params.get(name, "")
-    if not text.strip():
-        raise Refused(400, f"the parameter {name} is missing", param=name)
-    if len(text) > most:
-        raise Refused(400, f"the parameter {name} has more than {most} characters", param=name)
-    return text
+    name: str
+    description: str
+    most: int
+    default: int = 0
+
+    def text(self, request: Request) -> str:
+        """
+        Raises:
+            Refused: it is missing or too long.
+        """
+        text = request.query_params.get(self.name, "")
+        if not text.strip():
+            raise Refused(400, f"the parameter {self.name} is missing", param=self.name)
+        if len(text) > self.most:
+            raise Refused(400, f"the parameter {self.name} has more than {self.most} characters", param=self.name)
+        return text
+
+    def number(self, request: Request) -> int:
+        """
+        Raises:
+            Refused: it is no whole number, or more than the most.
+        """
+        text, told = request.query_params.get(self.name, str(self.default)), f"the parameter {self.name}"
+        if not (text.isascii() and text.isdigit() and len(text) < 16 and 1 <= int(text) <= self.most):
+            raise Refused(400, f"{told} is no whole number from 1 to {self.most}", param=self.name)
+        return int(text)
 
 
-def number_parameter(request: Request, name: str, default: int, *, most: int) -> int:
-    """A whole number of the query, from 1 to `most`.
+class Query:
+    """What the queries of requests may have."""
 
-    Raises:
-        Refused: it is none.
-    """
-    text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) < 16 and 1 <= int(text) <= most):
-        raise Refused(400, f"the parameter {name} is no whole number from 1 to {most}", param=name)
-    return int(text)
+    WORDS = Parameter("q", *LOOKED_FOR)
+    NAME = Parameter("name", *NAMED)
+    TITLE = Parameter("title", "Title of the page.", NAMED[1])
+    ENTITY = Parameter("entity", "Name of the entity.", NAMED[1])
+    RELATION = Parameter("relation", "Relation in words, such as mother.", NAMED[1])
+    MOST_FOUND = Parameter("limit", AT_MOST, 50, 5)
+    MOST_FACTS = Parameter("limit", AT_MOST, MOST_VALUES, VALUES)
+    MOST_LISTED = Parameter("limit", AT_MOST, 200, 50)
+    BEFORE = Parameter("before", "Only questions with a lower number.", 10**15 - 1, 10**15 - 1)
 
 
 # Answers as JSON and as server-sent events, and the one form of errors.

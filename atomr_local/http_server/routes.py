@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +29,21 @@ from atomr_local.http_server.questions import (
     Correction,
     EventStream,
     JsonReply,
+    Query,
     Questions,
     Stopped,
     error_document,
-    number_parameter,
     read_body,
     sent_event,
-    text_parameter,
 )
 from atomr_local.indexing.store import IndexEntry, index_names, list_indexes
 from atomr_local.log_file import log_error
-from atomr_local.mcp_server import MOST_VALUES, VALUES, Entities, PageText, Passage, Related, described
+from atomr_local.mcp_server import Entities, PageText, Passage, Related, described
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_levels
 from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.events import Event, Finished
-from atomr_local.reasoning.trace.schema import (
-    COUNTS,
-    LABELS,
-    MEASURES,
-    METHODS,
-    MISFIT,
-    ORIGINS,
-    RATING_MEANS,
-    YOUR_ANSWER,
-    Trace,
-)
-from atomr_local.reasoning.trace.telling import CLOSEST, CLOSEST_IN_DOCUMENTS, advice_templates, advice_texts
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.serving import LookupDesk, Refused, without_paths, without_paths_in
 from atomr_local.strategies.registry import all_strategies
@@ -216,7 +205,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         "confidence": trace.confidence,
         "basis": trace.basis,
         "reason": trace.reason,
-        "advice": advice_texts(trace.advised, trace.advice, "remote"),
+        "advice": telling.advice_texts(trace.advised, trace.advice, "remote"),
         "guess": trace.guess.answers if trace.guess is not None else [],
         "answer_kind": trace.answer_kind,
         "closest": trace.closest,
@@ -225,8 +214,6 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
 
 # What the server knows without asking a question: its state, traces, indexes, and look-ups in the sources.
 
-_MOST_FOUND = 50
-_MOST_LISTED = 200
 _LONGEST_NUMBER = 15
 
 
@@ -269,8 +256,7 @@ class KnowledgeEndpoints:
 
     async def traces(self, request: Request) -> Response:
         """The kept questions, the latest first."""
-        limit = number_parameter(request, "limit", 50, most=_MOST_LISTED)
-        before = number_parameter(request, "before", 10**15 - 1, most=10**15 - 1)
+        limit, before = Query.MOST_LISTED.number(request), Query.BEFORE.number(request)
         search = request.query_params.get("search")
         self._questions.check_history()
         kept = await self.desk.run(lambda _: _kept(search, limit, before))
@@ -307,7 +293,7 @@ class KnowledgeEndpoints:
     async def search(self, request: Request) -> Response:
         """Passages of the text indexes."""
         within = request.query_params.getlist("in")
-        query, limit = text_parameter(request, "q"), number_parameter(request, "limit", 5, most=_MOST_FOUND)
+        query, limit = Query.WORDS.text(request), Query.MOST_FOUND.number(request)
         found = await self.desk.run(
             lambda cancellation: self._assistant.lookups.search_text(
                 query, limit=limit, within=within, cancellation=cancellation
@@ -317,7 +303,7 @@ class KnowledgeEndpoints:
 
     async def page(self, request: Request) -> Response:
         """A page of the text index, or titles like the one that was asked for."""
-        title, lookups = text_parameter(request, "title", most=500), self._assistant.lookups
+        title, lookups = Query.TITLE.text(request), self._assistant.lookups
 
         def look(_: Cancellation) -> PageText:
             if (found := lookups.read_page(title)) is not None:
@@ -328,8 +314,7 @@ class KnowledgeEndpoints:
 
     async def entities(self, request: Request) -> Response:
         """What a name may mean in the graph."""
-        name = text_parameter(request, "name", most=500)
-        limit = number_parameter(request, "limit", 5, most=_MOST_FOUND)
+        name, limit = Query.NAME.text(request), Query.MOST_FOUND.number(request)
         found = await self.desk.run(lambda _: self._assistant.lookups.find_entity(name, limit=limit))
         return JsonReply(Entities.of(found).model_dump())
 
@@ -350,9 +335,8 @@ class KnowledgeEndpoints:
 
     async def facts(self, request: Request) -> Response:
         """One hop in the graph: what a relation of an entity leads to."""
-        entity = text_parameter(request, "entity", most=500)
-        relation = text_parameter(request, "relation", most=500)
-        limit = number_parameter(request, "limit", VALUES, most=MOST_VALUES)
+        entity, relation = Query.ENTITY.text(request), Query.RELATION.text(request)
+        limit = Query.MOST_FACTS.number(request)
         found = await self.desk.run(
             lambda cancellation: self._assistant.lookups.relate(entity, relation, cancellation=cancellation)
         )
@@ -373,18 +357,9 @@ def _kept(search: str | None, limit: int, before: int) -> list[QuestionSummary]:
 
 
 def _summary(item: QuestionSummary) -> dict[str, Any]:
-    return {
-        "number": item.id,
-        "asked_at": item.asked_at,
-        "origin": item.origin,
-        "question": item.question,
-        "answer": item.answer,
-        "status": item.status,
-        "strategy": item.strategy,
-        "confidence": item.confidence,
-        "seconds": item.seconds,
-        "follows": item.follows,
-    }
+    told = asdict(item)
+    number = told.pop("id")
+    return {"number": number, **told}
 
 
 def _forgotten(number: int) -> str | None:
@@ -448,17 +423,17 @@ def page_words() -> dict[str, Any]:
     return {
         "notFound": NOT_FOUND,
         "confidence": [{"least": least, "word": word, "sign": sign} for least, word, sign in confidence_levels()],
-        "methods": METHODS,
-        "measures": MEASURES,
-        "counts": sorted(COUNTS),
-        "origins": ORIGINS,
-        "labels": LABELS,
-        "ratingMeans": RATING_MEANS,
-        "yourAnswer": YOUR_ANSWER,
-        "misfit": MISFIT,
-        "closest": CLOSEST,
-        "closestInDocuments": CLOSEST_IN_DOCUMENTS,
-        "advice": advice_templates("remote"),
+        "methods": telling.METHODS,
+        "measures": telling.MEASURES,
+        "counts": sorted(telling.COUNTS),
+        "origins": telling.ORIGINS,
+        "labels": telling.LABELS,
+        "ratingMeans": telling.RATING_MEANS,
+        "yourAnswer": telling.YOUR_ANSWER,
+        "misfit": telling.MISFIT,
+        "closest": telling.CLOSEST,
+        "closestInDocuments": telling.CLOSEST_IN_DOCUMENTS,
+        "advice": telling.advice_templates("remote"),
     }
 
 

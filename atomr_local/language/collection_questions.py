@@ -7,17 +7,15 @@ what the documents say ("How many hens may I keep?", "List the steps to reset").
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from atomr_local.language.literals import BEGIN_WHEN, END_WHEN, Period, period_of
-from atomr_local.language.words import any_of, english
+from atomr_local.language.words import any_of, english, word_lists
 
 Form = Literal["count", "list", "newest", "oldest", "sum", "average", "declined"]
 
@@ -56,8 +54,7 @@ class CollectionQuestion:
 @cache
 def collection_words() -> dict[str, Any]:
     """Nouns for documents, words for their dates, and words that open a clause."""
-    text = files("atomr_local.language").joinpath("en/collections.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+    return word_lists("collections")
 
 
 def plural(noun: str) -> str:
@@ -163,7 +160,7 @@ _EDGES = " \t?!.,;:"
 _KNOWN = "How many or which files mention something, are about it, come from a time, or are the latest can be told."
 
 
-def read_question(question: str, is_folder: Callable[[str], bool], today: date) -> CollectionQuestion | None:
+def collection_question(question: str, is_folder: Callable[[str], bool], today: date) -> CollectionQuestion | None:
     """What the question asks of a collection as a whole; None if it asks anything else.
 
     Args:

@@ -11,7 +11,6 @@ from decimal import Decimal
 
 from atomr_local.language import words
 from atomr_local.language.words import any_of
-from atomr_local.language.words import number_words as spelled_numbers
 
 _WORDS = words.number_words()
 _MONTHS = _WORDS.months
@@ -264,11 +263,8 @@ def dates_in(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-# Full names of months, and what stands before a year in a date that is written with them.
-
-
-# Of the names of a month the longest: the others are abbreviations.
-_LONGEST = {number: name for name, number in sorted(spelled_numbers().months.items(), key=lambda named: len(named[0]))}
+# Full names of months, of each the longest: the others are abbreviations.
+_LONGEST = {number: name for name, number in sorted(_MONTHS.items(), key=lambda named: len(named[0]))}
 MONTHS = tuple(_LONGEST[number].capitalize() for number in range(1, 13))
 MONTH = f"(?:{'|'.join(MONTHS)})"
 # "May", "3 May", "May 3," before a year.
@@ -280,18 +276,13 @@ DAY_AND_MONTH = rf"(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}},?)?"
 # "born in October 1813", "3 May 1901", "in the autumn of 1920". A date that a capitalised word follows may be part
 # of a name ("September 11 Memorial") and is left alone, unless a word such as "in" says that it is a time.
 
-_DATED_WORDS = spelled_numbers()
-# In running text a month has a capital letter: "may" and "march" are words too.
-_DATED_MONTH = (
-    "(?:" + "|".join(month.capitalize() for month in sorted(_DATED_WORDS.months, key=len, reverse=True)) + r")\.?"
-)
-_SEASON = "(?:" + "|".join(f"[{season[0]}{season[0].upper()}]{season[1:]}" for season in _DATED_WORDS.seasons) + ")"
+_SEASON = "(?:" + "|".join(f"[{season[0]}{season[0].upper()}]{season[1:]}" for season in _WORDS.seasons) + ")"
 _DATED_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR = r"\d{3,4}(?!\d)"
 _PART = r"(?:(?:[Ee]arly|[Mm]id|[Ll]ate)[ -])?"
 _DATED = re.compile(
-    rf"\b{_PART}(?:{_DATED_DAY} (?:of )?{_DATED_MONTH}(?:,? (?:of )?{_YEAR})?"
-    rf"|{_DATED_MONTH} {_DATED_DAY}(?:,? {_YEAR})?|(?:{_DATED_MONTH}|{_SEASON})(?:,| of)? {_YEAR})(?![\w’'-])"
+    rf"\b{_PART}(?:{_DATED_DAY} (?:of )?{_WRITTEN_MONTH}(?:,? (?:of )?{_YEAR})?"
+    rf"|{_WRITTEN_MONTH} {_DATED_DAY}(?:,? {_YEAR})?|(?:{_WRITTEN_MONTH}|{_SEASON})(?:,| of)? {_YEAR})(?![\w’'-])"
 )
 _CAPITALISED = re.compile(r" [^\W\d_a-z]")
 _LAST_WORD = re.compile(r"(\w+)(?: the)?\s+$")
@@ -310,7 +301,7 @@ def between_dates(text: str) -> list[str]:
 def _is_time(text: str, match: re.Match[str]) -> bool:
     """Whether the date is one by itself, and not the beginning of a name."""
     before = _LAST_WORD.search(text, max(0, match.start() - 30), match.start())
-    if before is not None and before[1].casefold() in _DATED_WORDS.before_dates:
+    if before is not None and before[1].casefold() in _WORDS.before_dates:
         return True
     return _CAPITALISED.match(text, match.end()) is None
 
@@ -329,7 +320,7 @@ Day = tuple[int, int, int]
 _YEARS_WORDS = re.compile(r"^(?:the\s+)?(?:year\s+|years\s+|month of\s+)", re.IGNORECASE)
 _DECADE = re.compile(r"^(?:the\s+)?(?P<decade>\d{2,3})0['’]?s$", re.IGNORECASE)
 # "the fifties", "the 50s": without its century.
-_TENS = {f"{word[:-1]}ies": ten for word, ten in spelled_numbers().numbers.items() if ten >= 20}
+_TENS = {f"{word[:-1]}ies": ten for word, ten in _WORDS.numbers.items() if ten >= 20}
 _SHORT_DECADE = re.compile(
     rf"^(?:(?:in|of|from|during)\s+)?(?:the\s+)?['’]?(?:(?P<figure>[1-9])0['’]?s|(?P<word>{any_of(_TENS)}))$",
     re.IGNORECASE,
@@ -399,9 +390,8 @@ def parse_period(text: str) -> Span | None:
 
 # Times that a question asks for: "since March 2023", "between May and July", "last week".
 
-_ASKED_MONTHS = any_of(spelled_numbers().months)
 _A_DATE = (
-    rf"(?:\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{_ASKED_MONTHS}\.?"
+    rf"(?:\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{any_of(_MONTHS)}\.?"
     r"(?: \d{1,2}(?:st|nd|rd|th)?)?"
     rf"(?:,? \d{{4}})?|\d{{4}})"
 )

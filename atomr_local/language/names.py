@@ -200,6 +200,7 @@ def names_in(texts: Sequence[str]) -> list[str]:
 # Words that are at least this similar, in %, may be misspellings of one another.
 _ALIKE = 80
 POSSESSIVE = re.compile(r"(?<=\w)['’]s?(?!\w)")
+POSSESSIVE_END = re.compile(r"['’]s$|(?<=s)['’]$")
 _WORD = re.compile(r"\w[\w'’]*")
 
 

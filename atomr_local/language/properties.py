@@ -6,17 +6,14 @@ the passages at hand yield many single-hop questions whose answers stand in them
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from atomr_local.language.literals import MONTH
 from atomr_local.language.names import adjectives, name_key
-from atomr_local.language.words import number_words
+from atomr_local.language.words import number_words, word_lists
 
 # Common Wikidata properties: labels, wordings in both directions, kind of value.
 #
@@ -76,11 +73,8 @@ class PropertyTable:
 @cache
 def property_table() -> PropertyTable:
     """The shipped table, read once."""
-    data = json.loads(files("atomr_local.language").joinpath("en/properties.json").read_text(encoding="utf-8"))
-    known = []
-    for pid, entry in data["properties"].items():
-        fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in entry.items()}
-        known.append(KnownProperty(pid, **fields))
+    data = word_lists("properties")
+    known = [KnownProperty(pid, **entry) for pid, entry in data["properties"].items()]
     return PropertyTable(
         by_iri={item.iri: item for item in known},
         by_label={name_key(item.label): item for item in known},

@@ -20,12 +20,10 @@ from atomr_local.language.words import english
 # Retrieval evaluations call these definition questions (TREC 2003 question answering track). Their answer describes
 # what they name, so they need no steps.
 
-_IS = re.compile(
-    r"(?:who(?:['’]s|\s+(?:is|was))\s+(?P<office>the\s+)?|(?:who|what)(?:['’]s|\s+(?:is|are|was|were))\s+)"
-    r"(?:(?:an?|the)\s+)?(?P<topic>\S.*)",
-    re.IGNORECASE,
-)
-_MEANS = re.compile(r"what\s+(?:does|do)\s+(?P<topic>\S.*?)\s+mean", re.IGNORECASE)
+# "What is …": what opens the question, its verb, and what that is said of.
+COPULAR = re.compile(r"(?P<asks>who|what|which)(?:['’]s|\s+(?P<verb>is|are|was|were))\s+(?P<rest>\S.*)", re.IGNORECASE)
+_MEANS = re.compile(r"(?P<asks>what)\s+(?P<verb>does|do)\s+(?P<rest>\S.*?)\s+mean", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:an?|(?P<the>the))\s+(?=\S)", re.IGNORECASE)
 _EDGES = " \t?!.\"“”'‘’"
 _MOST_CHARACTERS = 100
 
@@ -37,16 +35,18 @@ def defined_topic(question: str) -> str:
     A function word may only stand inside a name, which capitals show ("Joan of Arc").
     """
     asked = question.strip(_EDGES)
-    if len(asked) > _MOST_CHARACTERS or not (found := _IS.fullmatch(asked) or _MEANS.fullmatch(asked)):
+    if len(asked) > _MOST_CHARACTERS or not (found := COPULAR.fullmatch(asked) or _MEANS.fullmatch(asked)):
         return ""
-    topic = found["topic"].strip(_EDGES)
+    asks, verb, rest = found["asks"].casefold(), (found["verb"] or "is").casefold(), found["rest"]
+    article = _ARTICLE.match(rest) if found.re is COPULAR else None
+    topic = rest[article.end() if article else 0 :].strip(_EDGES)
     parts = topic.split()
     said = [part for part in parts if part.casefold() not in english().stop]
     if not said:
         return ""  # "Who is he?"
     is_name = all(part[:1].isupper() for part in said)
-    by_office = found.groupdict().get("office") is not None
-    return topic if (is_name or said == parts) and not by_office else ""
+    by_office = asks == "who" and verb in ("is", "was") and article is not None and article["the"] is not None
+    return topic if (is_name or said == parts) and asks != "which" and not by_office else ""
 
 
 # A linear classifier over named features, read from a JSON file: no library, no network, loaded in milliseconds.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate, pairwise
 from typing import Any
+
+from atomr_local.language.words import referring_words, word_lists
 
 # Scripts that write no spaces between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer, Tibetan.
 
@@ -222,14 +222,8 @@ _ARITHMETIC = re.compile(r"\d[\d.,]*\s*[-+*/×÷−–]\s*\d[\d.,]*\s*=\s*-?\d")
 
 
 @cache
-def _words(name: str) -> tuple[str, ...]:
-    text = files("atomr_local.language").joinpath("en", "chains.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text)[name])
-
-
-@cache
 def _opening() -> re.Pattern[str]:
-    return re.compile(rf"\W*(?:{'|'.join(_words('conclude'))})\b(?! far)", re.IGNORECASE)
+    return re.compile(rf"\W*(?:{'|'.join(word_lists('chains')['conclude'])})\b(?! far)", re.IGNORECASE)
 
 
 def only_concludes(sentence: str) -> bool:
@@ -240,10 +234,10 @@ def only_concludes(sentence: str) -> bool:
 def gives_answer(sentence: str) -> bool:
     """Whether the sentence says what the answer is."""
     told = sentence.casefold()
-    return any(mark in told for mark in _words("answer"))
+    return any(mark in told for mark in word_lists("chains")["answer"])
 
 
 def search_words(text: str) -> str:
     """The text without words that only ask."""
-    asking = frozenset(_words("ask"))
+    asking = referring_words().asking
     return " ".join(word for word in text.split() if word.strip("\"'“”‘’.,;:!?()").casefold() not in asking)

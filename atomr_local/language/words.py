@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 _SUFFIXES = ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e")
 _SHORTEST_STEM = 4
+_Lists = TypeVar("_Lists")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +24,15 @@ class Words:
     """Words of any text.
 
     Attributes:
-        stop: those that say nothing by themselves.
-        small: those that stand in small letters inside names.
-        asking: those with which facts are asked for ("directed", "birthplace"), which say nothing of anybody.
-        told_by: what asks for something → what tells it in prose ("born" → "birth", "native").
-        kinds: a word → the kind of things that it names; nothing is of two of these kinds.
-        among: kinds that count as a broader one ("novel" as "book").
+        in_descriptions: `stop` among them.
+        kinds: a word → the kind of things that it names.
         pronouns: a personal pronoun → those that may stand for the same one ("his" → "he", "him", …).
-        pointing: those before a noun that takes up what was named before ("the film").
     """
 
     stop: frozenset[str]
     small: frozenset[str]
+    in_wordings: frozenset[str]
+    in_descriptions: frozenset[str]
     asking: frozenset[str]
     told_by: dict[str, tuple[str, ...]]
     kinds: dict[str, str]
@@ -53,7 +51,6 @@ class NumberWords:
         amounts: words that a count may open with and that are no number by themselves ("several", "dozen").
         ordinals: "third" → 3.
         months: names and abbreviations → 1 to 12.
-        seasons: their names.
         before_dates: words after which a date is a time and no part of a name ("in October 1813").
     """
 
@@ -76,14 +73,7 @@ class NumberWords:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWords:
-    """Words with which a question names the document to look in.
-
-    Attributes:
-        introductions: what stands before its name ("according to").
-        places: those of them that mostly stand before a place or a time ("in").
-        articles: what may stand before the name and is no part of it.
-        kinds: what documents are called ("policy", "page").
-    """
+    """Words with which a question names the document to look in."""
 
     introductions: tuple[str, ...]
     places: frozenset[str]
@@ -120,41 +110,22 @@ class RelationWords:
     """Words by which relations and names are matched with a graph.
 
     Attributes:
-        small: those of wordings and questions that carry no relation.
-        types: words for what a thing is, beside a relation's word ("film" in "film director").
-        picking: those that ask for one of several, beside words in -est; not_picking: words in -est that do not.
-        irregular: a word → its stem.
         asked_for: a noun → the class that a question opening with it asks for: person, work or place.
-        belonging: nouns of which a noun before them says no class ("genre" in "film genre").
-        about: words of descriptions that tell no entity from another.
-        same: a word → the one of the same meaning that stands for both.
-        classes: a type of answer → head nouns of the names of classes whose instances are of it.
     """
 
-    small: frozenset[str]
     types: frozenset[str]
     picking: frozenset[str]
     not_picking: frozenset[str]
     irregular: dict[str, str]
     asked_for: dict[str, str]
     belonging: frozenset[str]
-    about: frozenset[str]
     same: dict[str, str]
     classes: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReferringWords:
-    """Closed classes of words, by which a question shows that it leaves something out.
-
-    Attributes:
-        persons, things, any: third-person pronouns and possessives by what they may stand for.
-        determiners: those of them that stand before a noun.
-        now: nouns with which a demonstrative means the present ("this year").
-        asking: words that open a question.
-        relating: words before another clause.
-        adverbs: words that add nothing to what a question asks for, those of politeness included.
-    """
+    """Closed classes of words, by which a question shows that it leaves something out."""
 
     persons: frozenset[str]
     things: frozenset[str]
@@ -187,68 +158,58 @@ class ReferringWords:
 @cache
 def english() -> Words:
     """Words of any text, read once."""
-    data = _lists("words")
-    return Words(
-        stop=frozenset(data["stop"]),
-        small=frozenset(data["small"]),
-        asking=frozenset(data["asking"]),
-        told_by=data["told_by"],
-        kinds={word: kind for kind, words in data["kinds"].items() for word in words},
-        among=data["among"],
-        pronouns={word: frozenset(group) for group in data["pronouns"] for word in group},
-        pointing=frozenset(data["pointing"]),
+    lists = word_lists("words")
+    return _read(
+        Words,
+        "words",
+        in_descriptions=lists["stop"] + lists["in_descriptions"],
+        kinds=_by_word(lists["kinds"]),
+        pronouns={word: frozenset(group) for group in lists["pronouns"] for word in group},
     )
 
 
 @cache
 def number_words() -> NumberWords:
     """Words of numbers and months, read once."""
-    data = _lists("numbers")
-    return NumberWords(
-        data["numbers"], data["scales"], frozenset(data["amounts"]), data["ordinals"], data["months"],
-        tuple(data["seasons"]), frozenset(data["before_dates"]),
-    )  # fmt: skip
+    return _read(NumberWords, "numbers")
 
 
 @cache
 def document_words() -> DocumentWords:
     """Words with which a question names the document to look in, read once."""
-    data = _lists("documents")
-    return DocumentWords(
-        data["introductions"], frozenset(data["places"]), frozenset(data["articles"]), frozenset(data["kinds"])
-    )
+    return _read(DocumentWords, "documents")
 
 
 @cache
 def condition_words() -> ConditionWords:
     """Words of conditions, read once."""
-    data = _lists("conditions")
-    return ConditionWords(**{name: words for name, words in data.items() if not isinstance(words, str)})
+    return _read(ConditionWords, "conditions")
 
 
 @cache
 def relation_words() -> RelationWords:
     """Words of relations, read once."""
-    data = _lists("relations")
-    return RelationWords(
-        small=frozenset(data["small"]),
-        types=frozenset(data["types"]),
-        picking=frozenset(data["picking"]),
-        not_picking=frozenset(data["not_picking"]),
-        irregular=data["irregular"],
-        asked_for={noun: kind for kind, nouns in data["asked_for"].items() for noun in nouns},
-        belonging=frozenset(data["belonging"]),
-        about=english().stop.union(data["about"]),
-        same=data["same"],
-        classes=data["classes"],
-    )
+    return _read(RelationWords, "relations", asked_for=_by_word(word_lists("relations")["asked_for"]))
 
 
 @cache
 def referring_words() -> ReferringWords:
     """Closed classes of words, read once."""
-    data = _lists("referring")
-    return ReferringWords(**{name: frozenset(words) for name, words in data.items() if not isinstance(words, str)})
+    return _read(ReferringWords, "referring")
+
+
+def comparative(word: str) -> str | None:
+    """The comparative of an adjective ("larger" for "largest"); None for other words."""
+    form = f"{word[:-2]}r" if word.endswith("est") else word
+    return form if direction_of(form) else None
+
+
+def direction_of(adjective: str) -> str:
+    """ "larger" or "smaller" for a comparative; "" for other words."""
+    signs = condition_words().comparisons
+    if f"{adjective} than" in signs[">"]:
+        return "larger"
+    return "smaller" if f"{adjective} than" in signs["<"] else ""
 
 
 def picks_out(words: Collection[str]) -> frozenset[str]:
@@ -267,6 +228,21 @@ def any_of(phrases: Iterable[str]) -> str:
     return "(?:" + "|".join(re.escape(phrase) for phrase in sorted(phrases, key=lambda text: (-len(text), text))) + ")"
 
 
+def singulars(word: str, least: int = 4) -> list[str]:
+    """What a word of at least so many letters, or the last word of a text, may be the plural of, the likeliest first;
+    none of "glass" and "his"."""
+    if len(word) < least or not word.endswith("s") or word.endswith("ss"):
+        return []
+    found = [f"{word[:-3]}y"] if word.endswith("ies") and len(word) > 4 else []
+    found += [word[:-2]] if word.endswith(("ches", "shes", "sses", "xes")) else []
+    return [*found, word[:-1], *([word[:-2]] if word.endswith(("zes", "oes")) else [])]
+
+
+def singular(word: str) -> str:
+    """The singular of a regular plural; any other word unchanged ("status", "basis")."""
+    return next(iter(singulars(word, 3)), word) if not word.endswith(("us", "is")) else word
+
+
 def first_letters(word: str, count: int = 5) -> str:
     """The beginning of a word: "direc" of "directed" and "director"."""
     return word[:count]
@@ -280,10 +256,27 @@ def without_suffix(word: str) -> str:
     return word
 
 
-def _lists(name: str) -> dict[str, Any]:
-    """What a file of lists holds, each list as a tuple."""
+def stem(word: str) -> str:
+    """What the forms of a word share: "writ" of "wrote", "writer" and "written"."""
+    return relation_words().irregular.get(word) or without_suffix(word)
+
+
+@cache
+def word_lists(name: str) -> dict[str, Any]:
+    """What a file of lists holds, each list as a tuple; read once."""
     text = files("atomr_local.language").joinpath(f"en/{name}.json").read_text(encoding="utf-8")
     return {key: _frozen(value) for key, value in json.loads(text).items()}
+
+
+def _read(kind: type[_Lists], name: str, **others: Any) -> _Lists:
+    """The lists of a file as a class has them, sets where it has sets; `others` stand for those that differ."""
+    lists = word_lists(name) | others
+    fields = get_type_hints(kind).items()
+    return kind(**{key: frozenset(lists[key]) if hint == frozenset[str] else lists[key] for key, hint in fields})
+
+
+def _by_word(groups: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    return {word: group for group, words in groups.items() for word in words}
 
 
 def _frozen(value: Any) -> Any:

@@ -15,13 +15,12 @@ from itertools import count
 
 from rapidfuzz import fuzz
 
-from atomr_local.language.names import country_named, name_key, split_qualifier, words
+from atomr_local.language.names import POSSESSIVE_END, country_named, name_key, split_qualifier, words
 from atomr_local.language.words import english, picks_out
 from atomr_local.tree.nodes import Argument, Literal, Node, Operator, OperatorCall, References, Tree, renumbered
 from atomr_local.tree.operations import Operation
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
-_POSSESSIVE = re.compile(r"['’]s$")
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Single digits may be list numbers or words in the plan; a decade may be two years there.
@@ -46,7 +45,7 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
     """
     steps = [node for node in tree.nodes() if node is not tree.root or not node.children]
     said = " ".join(text for node in steps for text in _texts(node))
-    known = set(words(said)) | {_POSSESSIVE.sub("", token.casefold()) for token in _TOKEN.findall(said)}
+    known = set(words(said)) | {POSSESSIVE_END.sub("", token.casefold()) for token in _TOKEN.findall(said)}
     numbers = set(_NUMBER.findall(_GROUPED.sub("", said)))
     missing = [
         name
@@ -109,7 +108,7 @@ def _names(question: str) -> list[str]:
         # A single letter is an initial or a pronoun.
         begins = not before or (before[-1] in _SENTENCE_ENDS and not _ABBREVIATION.search(before))
         if not begins and len(match[0]) > 1 and not _CONTRACTION.fullmatch(match[0]):
-            names.append(_POSSESSIVE.sub("", match[0]))
+            names.append(POSSESSIVE_END.sub("", match[0]))
     return names
 
 
@@ -134,11 +133,11 @@ class Respelt:
 def respelt(tree: Tree) -> Iterator[Respelt]:
     """The names that steps look up and line 0 spells differently, each once."""
     found = list(_SPELLING_TOKEN.finditer(tree.question))
-    tokens = [_POSSESSIVE.sub("", match[0]) for match in found]
+    tokens = [POSSESSIVE_END.sub("", match[0]) for match in found]
     keys = [name_key(token) for token in tokens]
     for name in dict.fromkeys(_looked_up(tree)):
         words = _SPELLING_TOKEN.findall(name)
-        wanted = [name_key(_POSSESSIVE.sub("", word)) for word in words]
+        wanted = [name_key(POSSESSIVE_END.sub("", word)) for word in words]
         size = len(words)
         windows = range(len(keys) - size + 1)
         if not words or any(keys[at : at + size] == wanted for at in windows):
@@ -150,7 +149,7 @@ def respelt(tree: Tree) -> Iterator[Respelt]:
                     word[:1].upper() + word[1:] if token[:1].isupper() else word
                     for word, token in zip(words, tokens[at:], strict=False)
                 ]
-                yield Respelt(tree.question[begin:end], _POSSESSIVE.sub("", " ".join(shown)))
+                yield Respelt(tree.question[begin:end], POSSESSIVE_END.sub("", " ".join(shown)))
                 break
 
 

@@ -11,8 +11,9 @@ from itertools import count
 from atomr_local.language.literals import parse_date, parse_period, unit_name
 from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.language.properties import KnownProperty, property_table
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
-from atomr_local.language.words import any_of, condition_words, relation_words, without_suffix
+from atomr_local.language.words import any_of, comparative, condition_words, direction_of, english, stem
 from atomr_local.planning.coverage import find_name, is_name
 from atomr_local.tree.calls import NO_QUESTION, AnswerType, Expects
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree, renumbered
@@ -23,10 +24,6 @@ from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
 # "What is the motto of Belgium?" reads as one value, and a small model sometimes plans no step for it. Read out of
 # passages or facts, it then gets one answer where several are stated. A Relate finds them all.
 
-_OF = re.compile(r"(?:what|who|which)\s+(?:is|are|was|were)\s+the\s+(?P<asked>\S[^?]*?)\s*\?*", re.IGNORECASE)
-_OWNED = re.compile(
-    r"(?:what|who|which)\s+(?:is|are|was|were)\s+(?P<name>\S[^?]*?)['’]s\s+(?P<relation>\S[^?]*?)\s*\?*", re.IGNORECASE
-)
 # Several things, or what more is said of one.
 _MORE_THAN_A_NAME = re.compile(r",|\band\b|\bor\b")
 _OTHER_FORMS = {AnswerType.YES_NO, AnswerType.SUMMARY, *NO_QUESTION}
@@ -36,21 +33,11 @@ def with_asked_property(tree: Tree) -> Tree:
     """The tree with the look-up that its question asks for, if it has no step at all."""
     if tree.root.children or tree.expects is None or tree.expects.type in _OTHER_FORMS:
         return tree
-    for relation, name in _relations(tree.question.strip()):
+    for relation, name in read_question(tree.question).relations:
         if name_key(relation) in _wordings() and is_name(name) and not _MORE_THAN_A_NAME.search(name):
             call = OperatorCall(Operator.RELATE, (Literal(name), Literal(relation)))
             return Tree(replace(tree.root, children=(Node(1, tree.question, call),)))
     return tree
-
-
-def _relations(question: str) -> Iterator[tuple[str, str]]:
-    """What may be the relation that is asked for, and the name of what it is asked of."""
-    if found := _OWNED.fullmatch(question):
-        yield found["relation"], found["name"]
-    if found := _OF.fullmatch(question):
-        parts = found["asked"].split(" of ")
-        for place in range(1, len(parts)):
-            yield " of ".join(parts[:place]), " of ".join(parts[place:])
 
 
 @cache
@@ -74,7 +61,7 @@ _CONFIRMING = re.compile(
     r"(?:Is|Was|Did|Does|Are|Were) \[(?P<owner>\d+)\] (?P<predicate>(?:[a-z]+ ){0,4}?(?:in|on|at|of|from)) "
     r"(?P<value>\S[^?]*)\?"
 )
-_SMALL = relation_words().small
+_SMALL = english().in_wordings
 # Kinds of values before which prepositions vary: "buried at", "buried in".
 _LOCAL = {"time", "place", "country", "city"}
 # What the kinds of answers are called where properties say what they are of.
@@ -188,7 +175,7 @@ def _closing(text: str) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     words = (word for word in _WORD.findall(text) if word.islower() and word not in _SMALL)
-    return frozenset(relation_words().irregular.get(word) or without_suffix(word) for word in words)
+    return frozenset(map(stem, words))
 
 
 # Superlative filters: `Filter([1], "largest")` becomes a look-up and a Compare.
@@ -299,20 +286,6 @@ def _a_kind(rest: str) -> bool:
     return len(rest.split()) <= 1 and not rest.endswith("ed")
 
 
-def comparative(word: str) -> str | None:
-    """The comparative of an adjective ("larger" for "largest"); None for other words."""
-    form = f"{word[:-2]}r" if word.endswith("est") else word
-    signs = (_WORDS.comparisons[">"], _WORDS.comparisons["<"])
-    return form if any(f"{form} than" in phrases for phrases in signs) else None
-
-
-def direction_of(adjective: str) -> str:
-    """ "larger" or "smaller" for a comparative; "" for other words."""
-    if f"{adjective} than" in _WORDS.comparisons[">"]:
-        return "larger"
-    return "smaller" if f"{adjective} than" in _WORDS.comparisons["<"] else ""
-
-
 # Adjusts the last step of a plan to the form of answer that the question asks for.
 #
 # A small model often plans the right steps but ends in the wrong form. If the question is unambiguous, the last step is
@@ -320,8 +293,7 @@ def direction_of(adjective: str) -> str:
 # converts to feet, "in the 1860s" is not "before the 1860s", and "how many" counts what the steps list.
 
 _UNIT = re.compile(rf"\b{any_of(_WORDS.into_unit)}\s+(?P<unit>(?:square |cubic )?[^\W\d_]{{2,}})\b", re.IGNORECASE)
-_OF_TIME = {"larger": "later", "smaller": "earlier"}
-_ANSWER_FORM_AMOUNTS = {"more", "less"}  # "more recent" and "less known" are not about amounts
+_DIRECTIONS = ({"larger", "smaller"}, {"later", "earlier"})
 # The direction of a condition on a point in time, by the sign of the words before it.
 _ORDERS = {"=": "same", "<": "earlier", "≤": "earlier", ">": "later", "≥": "later"}
 # What a list of things can end with.
@@ -436,17 +408,10 @@ def _direction_asked_for(tree: Tree, last: Node, asked: str) -> Tree | None:
     call = last.operation
     if call is None or call.operation not in {Operation.COMPARE, Operation.TOP} or call.direction not in DIRECTIONS:
         return None
-    of_time = call.direction in _OF_TIME.values()
-    said = set()
-    for word in re.findall(r"[^\W\d_]+", asked.casefold()):
-        adjective = comparative(word)
-        if adjective is None or adjective in _ANSWER_FORM_AMOUNTS or (adjective in _WORDS.of_time) != of_time:
-            continue
-        direction = direction_of(adjective)
-        said.add(_OF_TIME[direction] if of_time else direction)
+    said = read_question(asked).directions & next(kind for kind in _DIRECTIONS if call.direction in kind)
     if len(said) != 1 or call.direction in said:
         return None
-    return _ending(tree, replace(last, operation=replace(call, words=(said.pop(), *call.words[1:]))))
+    return _ending(tree, replace(last, operation=replace(call, words=(*said, *call.words[1:]))))
 
 
 def _ending(tree: Tree, last: Node, expects: Expects | None = None) -> Tree:

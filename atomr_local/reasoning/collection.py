@@ -14,10 +14,10 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from atomr_local.language.collection_questions import CollectionQuestion, collection_words, plural, read_question
+from atomr_local.language.collection_questions import CollectionQuestion, collection_question, collection_words, plural
 from atomr_local.language.literals import Period, format_number, parse_quantity
 from atomr_local.language.sentences import sentences, spread
-from atomr_local.language.words import english
+from atomr_local.language.words import english, singular
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.source_access import SourceAccess, SourcesAtHand
 from atomr_local.reasoning.trace.events import SourcesSelected
@@ -107,11 +107,8 @@ def _other_number(word: str) -> str:
     """The plural of a singular, or the singular of a plural, as regular nouns have them; "" of what is neither."""
     if len(word) < 3 or not word.isalpha():
         return ""
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith(("ches", "shes", "xes", "sses")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else plural(word)
+    one = singular(word)
+    return one if one != word else plural(word)
 
 
 # Which documents a question about a collection means: by folder, ending, and the words in path and title.
@@ -349,7 +346,7 @@ class CollectionReader:
 
     def _found(self, question: str) -> _Answer | None:
         """What the documents say to the question; None if it asks for anything else."""
-        read = read_question(question, self._is_folder, self._today())
+        read = collection_question(question, self._is_folder, self._today())
         if read is None or not self._documents:
             return None
         if read.problem:

@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from itertools import count
 from typing import Any
 
-from atomr_local.language.names import country_named, name_key, names_in, words
+from atomr_local.language.names import country_named, name_key, words
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import defined_topic, expected_type
 from atomr_local.language.referring import Reference, content_words, references, without_opening
-from atomr_local.language.words import any_of, english, number_words, referring_words, relation_words, without_suffix
+from atomr_local.language.words import any_of, english, number_words, referring_words, stem
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tree.calls import AnswerType, Expects
 from atomr_local.tree.nodes import ROOT_ID, Node, NodeKind, References, Tree, renumbered, with_references
@@ -154,7 +155,7 @@ def forms(text: str) -> set[str]:
     found = _words(text)
     found.update(letter for initials in _INITIALS.findall(text.casefold()) for letter in initials if letter.isalpha())
     found.update(key for token in text.split() for key in words(token))
-    return found | {relation_words().irregular.get(word) or without_suffix(word) for word in found}
+    return found | set(map(stem, found))
 
 
 def _words(text: str) -> set[str]:
@@ -170,8 +171,6 @@ _MISSPELT = 0.75
 # "[1]", "Answer(person)": how plans are written.
 _NOTATION = re.compile(r"[\[\]=]|\b\w+\(")
 _EDGES = " \t.,;:!?\"“”'‘’"
-_THE = re.compile(r"\bthe [a-z]+\b(?=\W*$)")
-_POSSESSIVE = re.compile(r"['’]s$|(?<=s)['’]$")
 # Question words that may stand for each other before an auxiliary.
 _ADVERBIAL = frozenset({"when", "where", "why", "how"})
 _ALIKE = {"what": "which", "whom": "who"}
@@ -308,7 +307,7 @@ def _lost(typed: str, written: str) -> list[str]:
 
 def _goes_on(question: str, written: str, turn: EarlierTurn) -> bool:
     """Whether it takes a word from the names of the last turn, if that has any: a pronoun means what was named last."""
-    names = forms(" ".join([*_names(turn.question), _answer(turn)[0]])) - forms(question)
+    names = forms(" ".join([*read_question(turn.question).names, _answer(turn)[0]])) - forms(question)
     return not names or bool(names & forms(written))
 
 
@@ -331,7 +330,7 @@ def _subject(reference: Reference, conversation: Conversation) -> str:
         return picked
     if reference.words.casefold() not in (referring_words().pronouns | {"there"}):
         return ""
-    names, (answer, kind) = _names(turn.question), _answer(turn)
+    names, (answer, kind) = list(read_question(turn.question).names), _answer(turn)
     if reference.kind == kind and kind in ("person", "place"):
         told = " ".join(f"{one.question} {one.answer}" for one in before)
         return answer if not any(name in told for name in names) else ""
@@ -354,30 +353,11 @@ def _of_several(reference: Reference, turn: EarlierTurn) -> str:
 
 def _answer(turn: EarlierTurn) -> tuple[str, str]:
     """The turn's answer if it is a single name, else "", and its kind: "" where that is open or no name."""
-    expected = expected_type(turn.question)
-    answer = turn.answer.strip(_EDGES)
-    if (
-        not answer
-        or defined_topic(turn.question) in _names(turn.question)
-        or expected.type in _NO_NAMES
-        or len(answer.split()) > _MOST_NAME_WORDS
-    ):
+    read = read_question(turn.question)
+    expected, answer = read.expected, turn.answer.strip(_EDGES)
+    if not answer or read.topic in read.names or expected.type in _NO_NAMES or len(answer.split()) > _MOST_NAME_WORDS:
         return "", ""
     return "" if ";" in answer else answer, expected.type if expected.surely(expected.type) else ""
-
-
-def _names(question: str) -> list[str]:
-    """The names in a question, without what surrounds them; else what it wants described, or "the pump" at its end."""
-    found = []
-    for name in names_in([question]):
-        parts = name.strip(_EDGES).split()
-        while parts and parts[0].casefold() in (referring_words().asking | referring_words().auxiliaries):
-            parts.pop(0)
-        bare = _POSSESSIVE.sub("", " ".join(parts))
-        if bare and not english().stop.issuperset(words(bare)):
-            found.append(bare)
-    topic = defined_topic(question)
-    return list(dict.fromkeys(found or ([topic] if topic else _THE.findall(question))))
 
 
 def _replaced(question: str, found: Sequence[Reference], conversation: Conversation) -> str:
@@ -433,7 +413,7 @@ def _exchanged(fragment: str, last: str, *, noun: bool) -> str:
     name = " ".join(parts)
     held = []
     if name[0].isupper():
-        held = _names(last)
+        held = list(read_question(last).names)
     elif name.isdigit():
         held = re.findall(r"\b\d+\b", last)
     elif noun and len(parts) == 1 + (parts[0].casefold() == "the"):

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
-from atomr_local.reasoning.trace.schema import OWN, understood
-from atomr_local.reasoning.trace.telling import passages_of
+from atomr_local.reasoning.trace.telling import GUESS, OWN, passages_of, pieces, places, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import file_path, made_elsewhere, page_at
 from atomr_local.tui.rendering import formatted
@@ -119,8 +118,7 @@ def answer_text(state: QuestionState) -> str:
     if not ready.answer:
         return _declined(ready)
     cited = root.result.cited if root is not None and root.result is not None and ready.status == "answered" else ()
-    known = state.evidence
-    found = [known[name] for name in dict.fromkeys(cited) if name in known]
+    found = pieces(ready, dict.fromkeys(cited))
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
     sure = OWN if root is not None and root.by_user else confidence_text(ready.confidence)
     lines = [*_question(ready), "", f"{sanitize(ready.answer)}{numbers}{f' ({sure})' if sure else ''}"]
@@ -145,7 +143,7 @@ def _declined(ready: Trace) -> str:
     lines = [*_question(ready), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(ready.reason)}"]
     if ready.guess is not None:
         sure = confidence_text(ready.guess.confidence)
-        lines.append(f"A guess, not an answer: {sanitize_line(ready.guess.text)}{f' ({sure})' if sure else ''}")
+        lines.append(f"{GUESS}: {sanitize_line(ready.guess.text)}{f' ({sure})' if sure else ''}")
     heading, near = passages_of(ready)
     lines += ["", heading] if near else []
     for passage in near:
@@ -162,8 +160,7 @@ def evidence_text(state: QuestionState, evidence_id: str) -> str:
 def sparql_text(state: QuestionState, node_id: int) -> str:
     """The graph queries of the node's evidence, each once, laid out; empty if there are none."""
     names = state.nodes[node_id].step.evidence if node_id in state.nodes else []
-    known = state.evidence
-    queries = dict.fromkeys(_query(known[name]) for name in names if name in known)
+    queries = dict.fromkeys(map(_query, pieces(state.record, names)))
     return "".join(f"{query}\n\n" for query in queries if query)[:-1]
 
 
@@ -172,11 +169,11 @@ def _query(piece: Evidence) -> str:
 
 
 def _one_line(piece: Evidence) -> str:
-    return f"{sanitize_line(piece.title) or '—'} ({', '.join(_places(piece))}): {sanitize_line(piece.text)}"
+    return f"{_titled(piece)}: {sanitize_line(piece.text)}"
 
 
 def _whole(piece: Evidence) -> str:
-    lines = [f"{sanitize_line(piece.title) or '—'} ({', '.join(_places(piece))})", sanitize(piece.text)]
+    lines = [_titled(piece), sanitize(piece.text)]
     query = _query(piece)
     if query:
         lines += ["", query]
@@ -187,20 +184,10 @@ def _whole(piece: Evidence) -> str:
     return "\n".join(lines)
 
 
-def _places(piece: Evidence) -> list[str]:
-    locator = piece.locator
-    places = [sanitize_line(str(piece.source))]
-    if locator.get("index"):
-        places.append(f"index {sanitize_line(str(locator['index']))}")
-    if "passage" in locator:
-        places.append(f"passage {sanitize_line(str(locator['passage']))}")
-    if locator.get("section"):
-        places.append(f"section {sanitize_line(str(locator['section']))}")
-    if locator.get("url"):
-        places.append(sanitize_line(str(locator["url"])))
-    if locator.get("retrieved_at"):
-        places.append(f"retrieved {sanitize_line(str(locator['retrieved_at']))}")
-    return places
+def _titled(piece: Evidence) -> str:
+    """Title, source and places of the piece."""
+    where = (f"{lead}{sanitize_line(place)}" for lead, place in places(piece) if lead != "characters ")
+    return f"{sanitize_line(piece.title) or '—'} ({', '.join((sanitize_line(str(piece.source)), *where))})"
 
 
 # What a system may run, by the ends of names; what else can be run is told by its permissions and first bytes.

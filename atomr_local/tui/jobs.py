@@ -9,25 +9,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 
+from atomr_local.sandbox import package_command, signal_group
 from atomr_local.sanitize import sanitize_line
 
 _LINES_KEPT = 200
-# The very package that this process runs, and nothing else of the folder the user stands in: there may be a checkout
-# of another version, with other places for its indexes, or a click.py. The package's folder comes last on the path.
-_ROOT = str(Path(__file__).resolve().parents[2])
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sys.path.append(sys.path.pop(0)); "
-    "from atomr_local.cli.main import main; main()"
-)
 _PATIENCE = 10.0  # seconds for a stopped command to leave things as it should, before it is killed
 
 
@@ -97,7 +89,7 @@ class Jobs:
         environment = os.environ | {"ATOMR_PROGRESS_EVERY": "1", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         try:
             job._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _RUN, _ROOT, *arguments],
+                package_command("from atomr_local.cli.main import main; main()", *arguments),
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                 text=True, encoding="utf-8", errors="replace", start_new_session=True,
             )  # fmt: skip
@@ -120,7 +112,7 @@ class Jobs:
         if process is None or job.state is not JobState.RUNNING:
             return
         job.state = JobState.STOPPED
-        _signal(process, signal.SIGINT)
+        signal_group(process, signal.SIGINT)
         threading.Thread(target=_end, args=(process,), daemon=True).start()
         self._changed(job)
 
@@ -152,16 +144,9 @@ class Jobs:
             self._changed(job)
 
 
-def _signal(process: subprocess.Popen[str], what: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, what)
-    except (ProcessLookupError, PermissionError):
-        return
-
-
 def _end(process: subprocess.Popen[str]) -> None:
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
-        _signal(process, signal.SIGKILL)
+        signal_group(process, signal.SIGKILL)
         process.wait()

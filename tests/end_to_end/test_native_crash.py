@@ -28,10 +28,14 @@ main()
 """
 # The program, with a probe that always dies.
 REFUSES = """
-from atomr_local.backbone.llama import probe
-from atomr_local.cli.main import main
-probe._RUN = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
-main()
+import os, signal
+def die(task, parent):
+    os.kill(os.getpid(), signal.SIGILL)
+if __name__ == "__main__":
+    from atomr_local.backbone.llama import probe
+    from atomr_local.cli.main import main
+    probe._CHILD = f"{__file__}:die"
+    main()
 """
 
 

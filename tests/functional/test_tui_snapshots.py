@@ -224,7 +224,7 @@ async def exporting(pilot: Pilot[None]) -> None:
     for key in ("down", "down", "x"):
         await pilot.press(key)
         await pilot.pause()
-    await until(pilot, lambda: bool(pilot.app.screen.query("#transfer-share")))
+    await until(pilot, lambda: bool(pilot.app.screen.query("#form-share_private")))
     await pilot.pause()
 
 

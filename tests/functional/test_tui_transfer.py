@@ -45,11 +45,11 @@ async def filled(
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
         app.push_screen(screen, made.append)
-        await until(pilot, lambda: getattr(app.focused, "id", None) == "transfer-file")
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "form-file")
         for name, value in fields.items():
-            screen.query_one(f"#transfer-{name}", Input).value = value
+            screen.query_one(f"#form-{name}", Input).value = value
         for name in check or ():
-            screen.query_one(f"#transfer-{name}", Checkbox).value = True
+            screen.query_one(f"#form-{name}", Checkbox).value = True
         await pilot.press("ctrl+s")
         await until(pilot, lambda: bool(made) or "✗" in wrong(screen))
         return made, wrong(screen)
@@ -57,7 +57,7 @@ async def filled(
 
 def wrong(screen: ExportIndexScreen | ImportIndexScreen) -> str:
     """What the form says is wrong; "" once it is closed."""
-    return "".join(str(line.render()) for line in screen.query("#transfer-error").results(Static))
+    return "".join(str(line.render()) for line in screen.query("#form-error").results(Static))
 
 
 async def test_the_form_of_an_export_makes_the_command() -> None:
@@ -66,7 +66,7 @@ async def test_the_form_of_an_export_makes_the_command() -> None:
     assert made == [
         Command(
             "export graph mine",
-            ("indexes", "export", "--kind", "graph", "--licence=CC0 1.0", "--source=-dump", "--", "mine", file),
+            ("indexes", "export", "--kind=graph", "--licence=CC0 1.0", "--source=-dump", "--", "mine", file),
         )
     ]
 
@@ -88,7 +88,7 @@ async def test_a_private_index_is_written_only_if_that_is_said() -> None:
     made, shown = await filled(ExportIndexScreen(index(private=True)))
     assert not made
     assert "the index mine is private" in shown
-    made, _ = await filled(ExportIndexScreen(index(private=True)), check=["share"])
+    made, _ = await filled(ExportIndexScreen(index(private=True)), check=["share_private"])
     assert made[0] is not None
     assert "--share-private" in made[0].arguments
 
@@ -99,11 +99,11 @@ async def test_the_form_of_an_import_makes_the_command() -> None:
     assert "none.tar.zst is not a file" in shown
     Path("-theirs.tar.zst").touch()
     file = str(Path.cwd() / "-theirs.tar.zst")
-    made, shown = await filled(ImportIndexScreen(), file="-theirs.tar.zst", name="../evil")
+    made, shown = await filled(ImportIndexScreen(), file="-theirs.tar.zst", called="../evil")
     assert not made
     assert "../evil" in shown
-    made, _ = await filled(ImportIndexScreen(), file="-theirs.tar.zst", name="theirs", check=["replace"])
-    assert made == [Command("import theirs", ("indexes", "import", "--name", "theirs", "--replace", "--", file))]
+    made, _ = await filled(ImportIndexScreen(), file="-theirs.tar.zst", called="theirs", check=["replace"])
+    assert made == [Command("import theirs", ("indexes", "import", "--name=theirs", "--replace", "--", file))]
     made, _ = await filled(ImportIndexScreen(), file="-theirs.tar.zst")
     assert made == [Command("import -theirs.tar.zst", ("indexes", "import", "--", file))]
 
@@ -113,7 +113,7 @@ async def test_no_label_is_cut_on_a_small_terminal(form: Callable[[], Screen[Com
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(form())
-        await until(pilot, lambda: bool(app.screen.query("#transfer-error")))
+        await until(pilot, lambda: bool(app.screen.query("#form-error")))
         await pilot.pause()
         check_labels(app)
 
@@ -183,8 +183,8 @@ async def test_an_index_goes_into_a_file_and_comes_back_under_another_name(tmp_p
         for name in ("theirs", "theirs", ""):
             await pilot.press("i")
             await until(pilot, lambda: isinstance(app.screen, ImportIndexScreen))
-            app.screen.query_one("#transfer-file", Input).value = "mine.tar.zst"
-            app.screen.query_one("#transfer-name", Input).value = name
+            app.screen.query_one("#form-file", Input).value = "mine.tar.zst"
+            app.screen.query_one("#form-called", Input).value = name
             await pilot.press("ctrl+s")
             await slowly(pilot, lambda: app.screen is screen and not app.jobs.running)
         first, second, third = list(app.jobs)[1:]

@@ -6,6 +6,7 @@ import pytest
 
 from atomr_local.language.literals import dates_in, parse_date, parse_quantity
 from atomr_local.language.names import adjectives, countries_in
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type, understands
 from atomr_local.language.words import english, number_words
 from atomr_local.reasoning.answer_selection import year_asked_for
@@ -13,8 +14,7 @@ from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.sources.graph.conditions import comparison, described, is_superlative, negated
-from atomr_local.sources.graph.qualified_statements import split_time
-from atomr_local.sources.graph.relate.values import asks_how_many, counted, requested_level, whose_number
+from atomr_local.sources.graph.relate.values import counted, requested_level
 from atomr_local.sources.protocol import Value, ValueKind
 
 LEAN = FORMATS["lean"]
@@ -172,8 +172,6 @@ def test_nothing_is_left_out_of_a_count_by_a_word_that_names_no_kind() -> None:
     values = [Value(name, ValueKind.ENTITY, f"http://x/{name}") for name in ("a", "b")]
     for question in ("How many prizes did she win?", "How many works did she write?", "How many films won prizes?"):
         assert counted(values, question, lambda _: ["prize", "award"])[1] == ""
-    assert whose_number("atomic number") == "" and whose_number("number of children") == "children"
-    assert not asks_how_many("What is the atomic number of iron?")
 
 
 @pytest.mark.parametrize("text", ["older than 1950", "directed by Ann Lee", "in Europe", "after the war", "best known"])
@@ -197,7 +195,7 @@ def test_what_describes_a_noun_is_known_by_its_form() -> None:
 
 def test_no_time_is_cut_out_of_what_has_none() -> None:
     for text in ("population in Portland", "born in the house of Lee", "on Golden Pond", "during the war"):
-        assert split_time(text) == (text, None)
+        assert read_question(text).time == (text, None)
 
 
 # -- which sentences of a passage are shown

@@ -8,13 +8,11 @@ the whole text tokenised at once.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import re
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,6 +22,7 @@ from atomr_local.backbone.llama.engine import Engine
 from atomr_local.backbone.llama.prefix_cache import common_prefix
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import ModelError
+from atomr_local.sandbox import Limits, Sandbox
 
 # Renders chat templates: known ones directly, all others in a process with limits.
 #
@@ -77,23 +76,19 @@ class ChatTemplate:
         return str(found["text"])
 
     def _in_a_process(self, task: dict[str, object]) -> dict[str, str]:
-        # -P: nothing is imported from the directory that the user happens to be in.
-        command = [sys.executable, "-P", template_worker.__file__, str(_CPU_SECONDS), str(_MEMORY)]
-        try:
-            done = subprocess.run(
-                command, input=json.dumps(task).encode(), capture_output=True, timeout=_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise TemplateLimitError("it takes too long to render") from None
-        except OSError as error:
-            raise TemplateError(f"the process that renders it cannot be started: {error.strerror}") from error
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        limits = Limits(memory=_MEMORY, processor=_CPU_SECONDS, one_thread=True)
+        with contextlib.closing(Sandbox(f"{template_worker.__file__}:serve", lambda: task, limits)) as child:
+            try:
+                child.launch()
+            except OSError as error:
+                raise TemplateError(f"the process that renders it cannot be started: {error.strerror}") from error
+            found = child.receive(_SECONDS)
+            if isinstance(found, dict):
+                return found
+            end = child.ended()
+        if end.out_of_time or end.status == -signal.SIGKILL:
             raise TemplateLimitError("it takes too long to render")
-        try:
-            found: dict[str, str] = json.loads(done.stdout)
-        except ValueError:
-            raise TemplateError(f"rendering it failed (exit status {done.returncode})") from None
-        return found
+        raise TemplateError(f"rendering it failed (exit status {end.status})")
 
 
 CHATML_END = "<|im_end|>"

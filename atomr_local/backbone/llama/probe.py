@@ -13,9 +13,7 @@ import json
 import os
 import platform
 import signal
-import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +24,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from atomr_local.backbone.llama.engine import ALL_LAYERS, AUTO
-from atomr_local.backbone.llama.probe_process import MARK
 from atomr_local.backbone.llama.weights import Storage, fingerprint
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.files import put, read_regular
+from atomr_local.sandbox import End, Limits, Sandbox
 from atomr_local.sanitize import sanitize_line
 from atomr_local.system.installation import recompile_llama
 
@@ -281,21 +279,17 @@ def keep_verdict(path: Path, verdict: ProbeVerdict) -> None:
             file.unlink(missing_ok=True)
 
 
-_LONGEST_LINE = 1 << 14
 _LINES_KEPT = 20
 _SECONDS = 120.0  # for a child, and for each gigabyte of the model:
 _SECONDS_PER_GIGABYTE = 30.0
 _MOST_HANGS = 2
 _MOST_TIMES = 5  # of these seconds by the clock, however busy the machine is
-_SHORT = 0.1  # seconds that need not be waited for
 # Backends that most processors of their kind can run: tried first where the best one fails.
 _COMMON_BACKENDS = ("haswell", "armv8.2_1")
 _CRASHES = ("SIGSEGV", "SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGSYS")
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sys.path.append(sys.path.pop(0)); "
-    "from atomr_local.backbone.llama.probe_process import main; main()"
-)
-_ROOT = str(Path(__file__).resolve().parents[3])
+_CHILD = "atomr_local.backbone.llama.probe_process:run_task"
+# What a question may do, the child may: drivers of GPUs open sockets, and weights are prepared in files.
+_LIMITS = Limits(file_size=None, descriptors=None, sockets=True, one_thread=True)
 
 Run = Callable[[ProbeTask, LoadAttempt], Attempt]
 
@@ -454,46 +448,32 @@ def run_probe(
         with contextlib.suppress(OSError):
             seconds = _SECONDS + _SECONDS_PER_GIGABYTE * task.model.stat().st_size / 1e9
     given = {
-        "parent": os.getpid(), "model": str(task.model), "adapter": str(task.adapter) if task.adapter else "",
+        "model": str(task.model), "adapter": str(task.adapter) if task.adapter else "",
         "storage": task.storage if way.prepared else None, "cache": str(task.cache), "measure": measure,
         "threads": task.threads, "batch_threads": task.batch_threads, "extra_buffers": way.extra_buffers,
         "cpu_variant": way.cpu_variant, "task_adapters": {name: str(file) for name, file in task.task_adapters},
         "gpu_layers": way.gpu_layers,
     }  # fmt: skip
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _RUN, _ROOT, json.dumps(given)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        return Attempt(way, "unknown", said=str(error))
-    late, ended = threading.Event(), threading.Event()
+    with contextlib.closing(Sandbox(_CHILD, lambda: given, _LIMITS)) as child:
+        try:
+            child.launch()
+        except OSError as error:
+            return Attempt(way, "unknown", said=str(error))
+        assert child.process is not None
+        pid, begun, allowed = child.process.pid, time.monotonic(), seconds or _SECONDS
 
-    def end_late() -> None:
-        begun, allowed = time.monotonic(), seconds or _SECONDS
-        left = allowed
-        while not ended.wait(left):
+        def left() -> float:
             # On a busy machine the child may have hardly run: what it waited for a core is not its own.
-            used = time.monotonic() - begun - _waited_for_core(process.pid)
-            left = min(allowed - used, begun + _MOST_TIMES * allowed - time.monotonic())
-            if left < _SHORT:
-                late.set()
-                process.kill()
-                return
+            used = time.monotonic() - begun - _waited_for_core(pid)
+            return min(allowed - used, begun + _MOST_TIMES * allowed - time.monotonic())
 
-    threading.Thread(target=end_late, name="probe-limit", daemon=True).start()
-    try:
-        if cancellation is not None:
-            cancellation.on_cancel(process.kill)
-        heard, said = _listen(process)
-        status = process.wait()
-    finally:
-        ended.set()
-        process.kill()
-        process.wait()
-    if cancellation is not None:
-        cancellation.check()
-    attempt = Attempt(way, _end(status, heard, late=late.is_set()), str(heard.pop("stage", "")), said, heard)
+        heard: dict[str, Any] = {}
+        while isinstance(told := child.receive(left, cancellation), dict):
+            heard |= told
+        end = child.ended()
+    printed = [clean for line in end.said.splitlines() if (clean := sanitize_line(line))]
+    said = " ".join(printed[-_LINES_KEPT:])[-500:]
+    attempt = Attempt(way, _end(end, heard), str(heard.pop("stage", "")), said, heard)
     return replace(attempt, said=str(heard["error"])) if attempt.ended == "error" else attempt
 
 
@@ -505,31 +485,12 @@ def _waited_for_core(pid: int) -> float:
         return 0.0
 
 
-def _listen(process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], str]:
-    """What the child reported, and its last other output."""
-    heard: dict[str, Any] = {}
-    printed: deque[str] = deque(maxlen=_LINES_KEPT)
-    assert process.stdout is not None
-    with process.stdout as stream:
-        for line in iter(lambda: stream.readline(_LONGEST_LINE), b""):
-            text = line.decode("utf-8", "replace")
-            if not text.startswith(MARK):
-                if clean := sanitize_line(text):
-                    printed.append(clean)
-                continue
-            with contextlib.suppress(ValueError):
-                told = json.loads(text.removeprefix(MARK))
-                if isinstance(told, dict):
-                    heard |= told
-    return heard, " ".join(printed)[-500:]
-
-
-def _end(status: int, heard: dict[str, Any], *, late: bool) -> str:
-    if status == 0 and heard.pop("done", False):
+def _end(end: End, heard: dict[str, Any]) -> str:
+    if end.status == 0 and heard.pop("done", False):
         return "ok" if heard.pop("numbers", True) else NOT_NUMBERS
     if "error" in heard:
         return "error"
-    return HANG if late and status != 0 else _death(status, started="stage" in heard)
+    return HANG if end.late and end.status != 0 else _death(end.status, started="stage" in heard)
 
 
 def _death(status: int, *, started: bool) -> str:

@@ -1,20 +1,13 @@
 """The child process of a trial: loads llama.cpp and the model as a question would, and generates a few tokens.
 
-It takes a task as JSON in its last argument and tells how far it is, one line each: `MARK` and a JSON object.
-A fault of llama.cpp ends this process alone; `probe.py` reads from the lines how far it came.
+A fault of llama.cpp ends this process alone; `probe.py` knows from its messages how far it came.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import json
-import os
-import resource
-import signal
 import sys
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,45 +24,40 @@ from atomr_local.backbone.llama.engine import (
 from atomr_local.backbone.llama.weights import weights_to_run
 from atomr_local.errors import AtomrError
 from atomr_local.gguf import check_adapters, check_model
+from atomr_local.sandbox import Parent
 
-MARK = "atomr-probe "
 WRITTEN_TOKENS = 8
 _CONTEXT_TOKENS = 512
 _PROMPT_TOKENS = 96  # enough for the kernels of long batches
 _TEXT = "Question: Which river flows through the capital of the country whose flag shows a cedar?\nAnswer: "
 _MEASURED_SECONDS = 1.5  # for reading, and as much for writing
-_PR_SET_PDEATHSIG = 1
 
 
-def main() -> None:
-    """Run the task in `sys.argv`; exit status 0 if the model generated text, 1 after an error."""
-    task: dict[str, Any] = json.loads(sys.argv[-1])
-    _end_with(int(task["parent"]))
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def run_task(task: dict[str, Any], parent: Parent) -> None:
+    """Run the task; exit status 0 if the model generated text, 1 after an error."""
+
+    def report(**what: Any) -> None:
+        parent.send(what)
+
     try:
-        _run(task)
+        _run(task, report)
     except AtomrError as error:
-        _report(error={"title": error.title, "message": error.message})
+        report(error={"title": error.title, "message": error.message})
         sys.exit(1)
     except Exception as error:  # no fault of the library: the program meets it itself, and tells it
-        _report(error={"title": type(error).__name__, "message": str(error)})
+        report(error={"title": type(error).__name__, "message": str(error)})
         sys.exit(1)
 
 
-def _report(**what: Any) -> None:
-    print(f"\n{MARK}{json.dumps(what)}", flush=True)
-
-
-def _run(task: dict[str, Any]) -> None:
-    _report(stage="library")
+def _run(task: dict[str, Any], report: Callable[..., None]) -> None:
+    report(stage="library")
     api = import_library()
-    _report(variants=[variant.name for variant in variants(library_directory(api)) if variant.score > 0])
+    report(variants=[variant.name for variant in variants(library_directory(api)) if variant.score > 0])
     library(task["cpu_variant"])
-    _report(variant=loaded_cpu_variant())
-    _report(system=api.llama_print_system_info().decode("utf-8", "replace"))
-    _report(gpu=bool(api.llama_supports_gpu_offload()))
-    _report(stage="weights")
+    report(variant=loaded_cpu_variant())
+    report(system=api.llama_print_system_info().decode("utf-8", "replace"))
+    report(gpu=bool(api.llama_supports_gpu_offload()))
+    report(stage="weights")
     header = check_model(Path(task["model"]))
     adapter = Path(task["adapter"]) if task["adapter"] else None
     task_adapters = {name: Path(file) for name, file in task["task_adapters"].items()}
@@ -77,9 +65,9 @@ def _run(task: dict[str, Any]) -> None:
     cache = Path(task["cache"]) if task["cache"] else None
     gpu_layers = int(task["gpu_layers"])
     weights, applied = weights_to_run(
-        header, adapter, task["storage"], cache, lambda text: _report(note=text), gpu_layers
+        header, adapter, task["storage"], cache, lambda text: report(note=text), gpu_layers
     )
-    _report(stage="model", prepared=weights != header.path)
+    report(stage="model", prepared=weights != header.path)
     begun = time.monotonic()
     engine = Engine(
         weights,
@@ -92,13 +80,13 @@ def _run(task: dict[str, Any]) -> None:
         task_adapters=task_adapters,
         gpu_layers=gpu_layers,
     )
-    _report(stage="text", loaded=time.monotonic() - begun, gpu_layers=engine.gpu_layers)
+    report(stage="text", loaded=time.monotonic() - begun, gpu_layers=engine.gpu_layers)
     numbers = _generate(engine)
     if task["measure"]:
-        _report(stage="speed")
-        _report(speed=_measure(engine))
+        report(stage="speed")
+        report(speed=_measure(engine))
     engine.close()
-    _report(done=True, numbers=numbers)
+    report(done=True, numbers=numbers)
 
 
 def _prompt(engine: Engine, length: int) -> list[int]:
@@ -145,21 +133,3 @@ def _measure(engine: Engine) -> dict[str, float]:
         engine.decode([Part(0, prompt[written % len(prompt) :][:1])], None)
         written += 1
     return {"reading": read / reading, "writing": written / writing}
-
-
-def _end_with(parent: int) -> None:
-    """End this process when `parent` ends, however that ends."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
-if __name__ == "__main__":
-    main()

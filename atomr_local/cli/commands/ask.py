@@ -11,18 +11,15 @@ from atomr_local.cli.options import (
     ModelOptions,
     StrategyChoice,
     Within,
-    argument,
     assigned_options,
     check_assigned,
-    flag,
-    option,
     options_of,
-    parameters,
 )
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import AtomrError, InputError, PlanError
 from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.wishes import argument, flag, option, parameters
 
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
@@ -81,6 +78,7 @@ def ask(wish: AskWish) -> int:
         )
     if wish.questions_file is not None and (wish.goes_on or wish.plan_file is not None or wish.as_json):
         raise click.UsageError("--file does not go with --continue, --plan or --json; --jsonl prints a trace a line")
+    from atomr_local.asked import QuestionOptions
     from atomr_local.assistant import Assistant
     from atomr_local.cli.asking import Asking, ask_all, exit_status, given_question, given_questions
 
@@ -94,10 +92,13 @@ def ask(wish: AskWish) -> int:
         announce_remote(assistant.settings)
         way = Asking(
             assistant,
-            wish.method.strategy,
-            plan=_read_plan(wish.plan_file, questions[0]) if wish.plan_file is not None else None,
-            conversation=_conversation() if wish.goes_on else None,
-            within=wish.part.within,
+            QuestionOptions(
+                strategy=wish.method.strategy,
+                plan=_read_plan(wish.plan_file, questions[0]) if wish.plan_file is not None else None,
+                plan_origin="file",
+                conversation=_conversation() if wish.goes_on else None,
+                within=wish.part.within,
+            ),
             output=output,
             guess=wish.guess,
             verbose=wish.verbose,

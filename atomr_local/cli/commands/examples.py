@@ -63,7 +63,7 @@ def show(number: int) -> None:
     Example: atomr examples show 1
     """
     _, found = _read()
-    example = _numbered(found, number)
+    example = numbered(found, number, "example", "examples")
     click.echo(sanitize(f"{example.question}\n{example.plan}"))
 
 
@@ -107,7 +107,7 @@ def remove(number: int) -> None:
     Example: atomr examples remove 1
     """
     path, found = _read()
-    gone = _numbered(found, number)
+    gone = numbered(found, number, "example", "examples")
     drop_example(path, gone.question)
     click.echo(sanitize(f"Removed: {gone.question}"), err=True)
 
@@ -122,7 +122,3 @@ def _built(names: list[str]) -> list[str]:
         if name != STARTER and not any(index_path(kind, name).exists() for kind in KINDS):
             raise InputError(f"there is no index {name!r}", hint="See `atomr indexes list`.")
     return names
-
-
-def _numbered(found: list[Example], number: int) -> Example:
-    return numbered(found, number, "example", "examples")

@@ -7,26 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.completion import graph_indexes, text_indexes
-from atomr_local.cli.options import (
-    ModelChoice,
-    Privacy,
-    argument,
-    flag,
-    marked_private,
-    option,
-    options_of,
-    overrides,
-    parameters,
-)
+from atomr_local.cli.completion import graph_indexes
+from atomr_local.cli.options import ModelChoice, called_for, marked_private, options_of, overrides
 from atomr_local.cli.output import announce_remote, note, note_sentence, print_json
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.wishes import GraphWish, argument, flag, option, parameters
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
@@ -53,9 +44,9 @@ _LEFT_OUT = {
 class FromTextWish:
     """What facts are read from, and how."""
 
-    text_index: str = argument(metavar="TEXT_INDEX", shell_complete=text_indexes)
+    text_index: str = argument(metavar="TEXT_INDEX", completes="text_indexes")
     name: str | None = option(
-        "Name of the graph index [default: that of the text index].", metavar="NAME", shell_complete=graph_indexes
+        "Name of the graph index [default: that of the text index].", metavar="NAME", completes="graph_indexes"
     )
     out: Path | None = option(
         "Where the facts are kept, as JSON lines [default: in the folder facts beside the indexes].", metavar="FILE"
@@ -104,7 +95,7 @@ def from_text(wish: FromTextWish) -> None:
     facts = wish.out or paths.data_dir() / "facts" / f"{name}.jsonl"
     if not wish.facts_only:
         _check_not_another(name, facts)
-    found = _read(settings, directory, facts, threshold, again=wish.again, pages=wish.pages)
+    found = _read(settings, directory, facts, threshold, wish)
     if wish.facts_only:
         return
     if not found:
@@ -115,9 +106,7 @@ def from_text(wish: FromTextWish) -> None:
     _build(name, facts)
 
 
-def _read(
-    settings: Settings, directory: Path, facts: Path, sure: float | None, *, again: bool, pages: int | None
-) -> int:
+def _read(settings: Settings, directory: Path, facts: Path, sure: float | None, wish: FromTextWish) -> int:
     """Write the facts to the file; how many it has. `sure`: None without the model."""
     from atomr_local.cancellation import Cancellation
     from atomr_local.cli.output import interrupt
@@ -126,7 +115,7 @@ def _read(
 
     cancellation = Cancellation()
     with ExitStack() as stack:
-        file = stack.enter_context(fact_file(facts, _described(settings, directory, sure), again=again))
+        file = stack.enter_context(fact_file(facts, _described(settings, directory, sure), again=wish.again))
         passages = Passages(directory)
         stack.callback(passages.close)
         stop, reading = cancellation.cancel, None
@@ -142,7 +131,9 @@ def _read(
             note(f"{file.pages} pages are read already; going on")
         try:
             with interrupt(stop):
-                read_pages(passages.pages(), file, reading, most=pages, on_page=_shown(), cancellation=cancellation)
+                read_pages(
+                    passages.pages(), file, reading, most=wish.pages, on_page=_shown(), cancellation=cancellation
+                )
         except Cancelled:
             note(f"What was read is kept in {facts}. Run the same command again to resume.")
             raise
@@ -251,36 +242,9 @@ def graph() -> None:
 graph.add_command(from_text)
 
 
-@parameters
-class BuildWish:
-    """What a graph index is built from, and how."""
-
-    inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
-    name: str = option(
-        "Name of the index; an existing index of this name is replaced.", required=True, shell_complete=graph_indexes
-    )
-    format_: Literal["auto", "nt", "turtle", "wikidata-json", "facts-jsonl"] = option(
-        "Format of the inputs; auto detects it for each file. Files may be plain, .gz or .bz2.", default="auto"
-    )
-    entities: Path | None = option(
-        "Keep only the facts about these entities: a file with one Q-id per line.", metavar="FILE"
-    )
-    text_index: str | None = option(
-        "Keep only the facts about the articles of this text index, by Q-id or title.",
-        metavar="NAME", shell_complete=text_indexes,
-    )  # fmt: skip
-    properties: Path | None = option(
-        "Keep only these properties: a file with one P-id per line [default: all but external identifiers and media].",
-        metavar="FILE",
-    )
-    language: str = option("Language of labels, aliases and descriptions.", default="en")
-    linearise: bool = flag("Also make the facts as text, as `atomr graph linearise` does.")
-    privacy: Privacy
-
-
 @graph.command()
-@options_of(BuildWish)
-def build(wish: BuildWish) -> None:
+@options_of(GraphWish)
+def build(wish: GraphWish) -> None:
     """Build a graph index from facts.
 
     Run the same command again to resume a stopped build.
@@ -295,19 +259,7 @@ def build(wish: BuildWish) -> None:
         marked_private("graph", wish.name, wish.privacy.private),
         building("graph", wish.name, lambda state: state.triples, "facts") as (progress, cancellation),
     ):
-        show = _with_notes(progress)
-        manifest = build_graph_index(
-            wish.inputs,
-            wish.name,
-            format=wish.format_,
-            language=wish.language,
-            entities=wish.entities,
-            text_index=wish.text_index,
-            properties=wish.properties,
-            linearise=wish.linearise,
-            progress=show,
-            cancellation=cancellation,
-        )
+        manifest = called_for(wish, build_graph_index, progress=_with_notes(progress), cancellation=cancellation)
     counts = manifest.counts
     click.echo(
         f"{manifest.name}: {counts['triples']} facts on {counts['entities']} entities with {counts['properties']} "

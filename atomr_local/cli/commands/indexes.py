@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,43 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.cli.completion import index_names
-from atomr_local.cli.options import Privacy, marked_private, options_of, overrides
+from atomr_local.cli.options import marked_private, options_of, overrides
 from atomr_local.cli.output import note, note_text, print_json
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.wishes import ExportWish, ImportWish, PullWish
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.ledger import Report
-    from atomr_local.indexing.store import IndexEntry, IndexKind, Manifest
+    from atomr_local.indexing.store import IndexEntry, IndexKind
     from atomr_local.indexing.transfer.importing import ArchiveManifest
 
 
 # `atomr indexes export`, `import` and `pull`: hands a finished index from one machine to another.
 
-_KIND = click.option("--kind", type=click.Choice(["text", "graph"]), help="Kind, where both have an index NAME.")
-_NAME = click.option("--name", "called", default="", help="Name for the index [default: as its maker called it].")
-_REPLACE = click.option("--replace", is_flag=True, help="Replace an index of this name.")
-
-
-def _digest(_: click.Context, __: click.Parameter, value: str) -> str:
-    text = value.strip().lower()
-    if text and not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise click.BadParameter("it is no SHA-256: 64 hexadecimal digits")
-    return text
-
 
 @click.command(name="export")
-@click.argument("name", shell_complete=index_names)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.zst")
-@_KIND
-@click.option("--licence", default="", help="Licence of the content, such as 'CC BY-SA 4.0'.")
-@click.option("--source", default="", help="Where the content comes from, such as the address of a dump.")
-@click.option("--replace", is_flag=True, help="Replace a file that is there.")
-@click.option("--share-private", is_flag=True, help="Write it though the index is private.")
-def export(
-    name: str, file: Path, kind: IndexKind | None, licence: str, source: str, replace: bool, share_private: bool
-) -> None:
+@options_of(ExportWish)
+def export(wish: ExportWish) -> None:
     """Write the index NAME into one file, for others to import. Every byte is compared with its checksum on the way.
 
     The file names the inputs of the index without their directories. Say under which licence its content is.
@@ -61,39 +42,29 @@ def export(
     from atomr_local.indexing.transfer.exporting import export_index
     from atomr_local.sources.privacy import check_handed_on
 
-    check_name(name)
-    check_handed_on(load_settings(**overrides(share_private=share_private)), name)
+    name = check_name(wish.name)
+    check_handed_on(load_settings(**overrides(share_private=wish.share_private)), name)
     with bytes_progress(name) as progress:
-        done = export_index(
-            _kind_of(name, kind), name, file, Provenance.now(licence, source), replace_file=replace, progress=progress
-        )
-    if not licence:
+        kind, said = _kind_of(name, wish.kind), Provenance.now(wish.licence, wish.source)
+        done = export_index(kind, name, wish.file, said, replace_file=wish.replace, progress=progress)
+    if not wish.licence:
         note_text("No licence is given: whoever imports it is told so. Add --licence if the content has one.")
     click.echo(f"{done.path}: {human_size(done.size)}, SHA-256 {done.sha256}")
 
 
 @click.command(name="import")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@_NAME
-@_REPLACE
-@options_of(Privacy)
-def import_(privacy: Privacy, file: Path, called: str, replace: bool) -> None:
+@options_of(ImportWish)
+def import_(wish: ImportWish) -> None:
     """Take in an index that `atomr indexes export` wrote. It is checked in full before it is opened.
 
     Example: atomr indexes import simple.tar.zst
     """
-    _take_in(file, called, replace=replace, origin="", private=privacy.private)
+    _take_in(wish.file, wish)
 
 
 @click.command()
-@click.argument("url")
-@_NAME
-@_REPLACE
-@click.option("--sha256", callback=_digest, default="", help="SHA-256 of the file, as its maker published it.")
-@click.option("--base-url", default="", help="Server of your own that may be asked over http.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options_of(Privacy)
-def pull(privacy: Privacy, url: str, called: str, replace: bool, sha256: str, base_url: str, yes: bool) -> None:
+@options_of(PullWish)
+def pull(wish: PullWish) -> None:
     """Download an exported index and take it in. It is checked in full before it is opened.
 
     The command shows size and time and asks before it downloads. Run the same command again to resume an interrupted
@@ -103,30 +74,31 @@ def pull(privacy: Privacy, url: str, called: str, replace: bool, sha256: str, ba
     """
     from atomr_local.cli.downloads import fetch_index_file
 
-    found = fetch_index_file(url, sha256=sha256, base_url=base_url, yes=yes)
+    found = fetch_index_file(wish)
     if found is None:
         return
     file, origin = found
     try:
-        _take_in(file, called, replace=replace, origin=origin, private=privacy.private)
+        _take_in(file, wish, origin)
     except InputError:
         file.unlink(missing_ok=True)  # of no use to a later run
         raise
     file.unlink(missing_ok=True)
 
 
-def _take_in(file: Path, called: str, *, replace: bool, origin: str, private: bool | None) -> Manifest:
+def _take_in(file: Path, wish: ImportWish | PullWish, origin: str = "") -> None:
     from atomr_local.cli.downloads import bytes_progress
     from atomr_local.indexing.store import check_name
     from atomr_local.indexing.transfer.importing import import_index, read_offer
 
+    called, replace = wish.taken.called, wish.taken.replace
     if called:
         check_name(called)
     offer = read_offer(file)
     _tell(offer)
     embedder = embedder_identity_here()
     name = called or offer.manifest.name
-    with marked_private(offer.manifest.kind, name, private), bytes_progress(name) as progress:
+    with marked_private(offer.manifest.kind, name, wish.privacy.private), bytes_progress(name) as progress:
         manifest = import_index(
             file, name=called, replace_index=replace, origin=origin, embedder=embedder, progress=progress
         )
@@ -137,7 +109,6 @@ def _take_in(file: Path, called: str, *, replace: bool, origin: str, private: bo
         )
     counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in manifest.counts.items())
     click.echo(f"{manifest.name}: {counts}, checked")
-    return manifest
 
 
 def _tell(offer: ArchiveManifest) -> None:

@@ -25,7 +25,8 @@ from atomr_local.catalog.find import (
     verify_model,
 )
 from atomr_local.catalog.offered import catalogue
-from atomr_local.cli.completion import model_and_adapter_names, offered_models
+from atomr_local.cli.completion import model_and_adapter_names
+from atomr_local.cli.options import options_of
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
@@ -33,6 +34,7 @@ from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.installation import add_extra
+from atomr_local.wishes import ModelWish
 
 # Checks the prepared weights and saved prompt states in the cache.
 
@@ -117,13 +119,8 @@ def path(name: str) -> None:
 
 
 @models.command()
-@click.argument("name", required=False, default="", metavar="[NAME|URL]", shell_complete=offered_models)
-@click.option("--name", "called", default="", help="Name for the model [default: as in the catalogue or the address].")
-@click.option("--use", is_flag=True, help="Write it to the settings as the model to use.")
-@click.option("--replace", is_flag=True, help="Replace another model of this name without confirmation.")
-@click.option("--base-url", default="", help="Mirror to use instead of Hugging Face.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: bool) -> None:
+@options_of(ModelWish)
+def pull(wish: ModelWish) -> None:
     """Download a model of the catalogue, or the GGUF file at an address. Without NAME, list the catalogue.
 
     The command shows size and time and asks before it downloads, and checks the published checksum afterwards.
@@ -131,13 +128,13 @@ def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: b
 
     Example: atomr models pull qwen2.5-1.5b-instruct --use
     """
-    if not name:
+    if not wish.name:
         _show_catalogue()
         return
     from atomr_local.cli.downloads import pull_model
 
-    done = pull_model(name, called=called, replace=replace, base_url=base_url, yes=yes)
-    if done is not None and use:
+    done = pull_model(wish)
+    if done is not None and wish.use:
         _use("model", done)
 
 

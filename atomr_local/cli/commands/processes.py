@@ -70,7 +70,7 @@ def show(number: int) -> None:
     Example: atomr processes show 1
     """
     _, found = _read()
-    click.echo(sanitize(_numbered(found, number).as_text()), nl=False)
+    click.echo(sanitize(numbered(found, number, "process", "processes").as_text()), nl=False)
 
 
 @processes.command()
@@ -102,7 +102,7 @@ def edit(number: int, text: TextIO | None) -> None:
     Example: atomr processes edit 1 --text corrected.txt
     """
     _, found = _read()
-    old = _numbered(found, number)
+    old = numbered(found, number, "process", "processes")
     _keep(_changed(old, text), instead_of=old.question)
 
 
@@ -116,7 +116,7 @@ def remove(number: int) -> None:
     from atomr_local.strategies.processes.process import drop
 
     path, found = _read()
-    gone = _numbered(found, number)
+    gone = numbered(found, number, "process", "processes")
     drop(path, gone.question)
     click.echo(sanitize(f"Removed: {gone.question}"), err=True)
 
@@ -125,10 +125,6 @@ def _read() -> tuple[Path, list[Process]]:
     from atomr_local.strategies.processes.process import read_processes
 
     return told_problems(paths.processes_file(), read_processes)
-
-
-def _numbered(found: list[Process], number: int) -> Process:
-    return numbered(found, number, "process", "processes")
 
 
 def _trace(given: str) -> Trace:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.options import ModelOptions, flag, option, options_of, parameters, strategy_option
+from atomr_local.cli.options import ModelOptions, options_of, strategy_option
 from atomr_local.cli.output import announce_remote, note, note_sentence
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
 from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.system.installation import add_extra
+from atomr_local.wishes import flag, option, parameters
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant

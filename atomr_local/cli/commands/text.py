@@ -6,17 +6,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.cli.completion import text_indexes
-from atomr_local.cli.options import Privacy, Within, argument, flag, marked_private, option, options_of, parameters
+from atomr_local.cli.options import Within, called_for, marked_private, options_of
 from atomr_local.cli.output import note, note_sentence, print_json
 from atomr_local.files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.wishes import TextWish
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
@@ -230,18 +231,6 @@ _TITLES_BYTES = 1 << 30
 _BACKGROUND_BATCH = 32  # passages; half a second, after which it can be stopped
 
 
-class _Format(click.Choice[str]):
-    """The formats that come with the program, and those of other packages, which only a name given here looks for."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
-            from atomr_local.indexing.readers.detect import format_names
-
-            if value in format_names():
-                return value
-        return super().convert(value, param, ctx)
-
-
 @click.group()
 def text() -> None:
     """Build and search text indexes.
@@ -250,57 +239,9 @@ def text() -> None:
     """
 
 
-@parameters
-class BuildWish:
-    """What a text index is built from, and how."""
-
-    inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
-    name: str = option(
-        "Name of the index; an existing index of this name is replaced.", required=True, shell_complete=text_indexes
-    )
-    format_: str = option(
-        "Format of the inputs; auto detects it for each file.",
-        type=_Format(["auto", "documents", "jsonl", "csv", "mediawiki", "wikiextractor", "parquet", "zim"]),
-        default="auto",
-    )
-    id_column: str = option("Column or key that holds the id of an article.", "--id", metavar="COLUMN", default="")
-    title_column: str = option("Column or key that holds the title.", "--title", metavar="COLUMN", default="")
-    text_column: str = option(
-        'Column or key that holds the text, in CSV, JSON lines and Parquet; "a.b" is the key b within a. '
-        "Without --id, articles are known by their place in the file; without --title, by their first words.",
-        "--text", metavar="COLUMN", default="",
-    )  # fmt: skip
-    salvage: bool = flag("Take what stands before the damage of a damaged or cut-off file.")
-    limit: int | None = option("Take only this many articles.", type=click.IntRange(min=1))
-    titles: Path | None = option("Take only articles with the titles in this file, one per line.", metavar="FILE")
-    engine: Literal["local", "ray"] = option(
-        "ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
-        "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
-        default="local",
-    )
-    vectors: Literal["auto", "now", "later"] = option(
-        "later builds the search by words alone, many times faster; searches then embed what they find, and "
-        "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
-        "`atomr text sync`, as the index is.",
-        default="auto",
-    )
-    processes: int | None = option(
-        "Read the pages of a MediaWiki dump with this many processes; the index is the same. Default: one for each "
-        "processor core, at most 4.",
-        metavar="N", type=click.IntRange(1, 64),
-    )  # fmt: skip
-    add: bool = flag("Add to an existing index: append new articles, replace changed ones.")
-    exclude: tuple[str, ...] = option(
-        "Leave out files and folders of a folder that match, as in a .gitignore file; may be repeated.",
-        metavar="PATTERN",
-    )
-    hidden: bool = flag("Read the files of a folder whose names begin with a dot too.")
-    privacy: Privacy
-
-
 @text.command()
-@options_of(BuildWish)
-def build(wish: BuildWish) -> None:
+@options_of(TextWish)
+def build(wish: TextWish) -> None:
     """Build a text index from articles: JSON lines {"id", "title", "text"}, CSV, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, WikiExtractor's text, or Kiwix ZIM. Or from a folder of your own documents: Markdown, text,
     HTML, PDF, EPUB, DOCX, PPTX, XLSX, OpenDocument, RTF, CSV, e-mail, notebooks, source code.
@@ -342,19 +283,13 @@ def build(wish: BuildWish) -> None:
     ):
         if wish.engine == "ray" and (cluster := os.environ.get("RAY_ADDRESS", "")) not in {"", "local"}:
             check_sent(load_settings(), wish.name, "its articles", f"the Ray cluster {cluster}", "--no-private")
-        manifest = build_text_index(
-            wish.inputs,
-            wish.name,
+        manifest = called_for(
+            wish,
+            build_text_index,
             embedder=embedder,
-            add=wish.add,
-            format=wish.format_,
             options=ReadOptions(Columns(wish.id_column, wish.title_column, wish.text_column), wish.salvage),
-            limit=wish.limit,
             titles=wanted,
             titles_file=wish.titles,
-            engine=wish.engine,
-            vectors=wish.vectors,
-            processes=wish.processes,
             progress=progress,
             tell=note_sentence,
             cancellation=cancellation,
@@ -374,7 +309,7 @@ def build(wish: BuildWish) -> None:
         _report_missing(missing["count"], missing["samples"])
 
 
-def _build_documents(wish: BuildWish) -> None:
+def _build_documents(wish: TextWish) -> None:
     from atomr_local.cli.progress import building
     from atomr_local.indexing.text_index.documents import build_documents_index
 
@@ -383,13 +318,11 @@ def _build_documents(wish: BuildWish) -> None:
         marked_private("text", wish.name, wish.privacy.private, documents=True),
         building("text", wish.name, lambda state: state.passages, "passages") as (progress, cancellation),
     ):
-        manifest = build_documents_index(
-            wish.inputs,
-            wish.name,
+        manifest = called_for(
+            wish,
+            build_documents_index,
+            roots=wish.inputs,
             embedder=embedder,
-            exclude=wish.exclude,
-            hidden=wish.hidden,
-            vectors=wish.vectors,
             progress=progress,
             tell=note_sentence,
             cancellation=cancellation,

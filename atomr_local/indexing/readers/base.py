@@ -66,12 +66,12 @@ class PageWork:
 
     Attributes:
         processes: at least 1.
-        worker: the script that they run in the place of the reader's own; it gives each page cut into passages too.
-        task: what that script is told about the cutting.
+        function: what they run in the place of the reader's own; it gives each page cut into passages too.
+        task: what that function is told about the cutting.
     """
 
     processes: int = 1
-    worker: Path | None = None
+    function: str | None = None
     task: Mapping[str, Any] = field(default_factory=dict)
 
 

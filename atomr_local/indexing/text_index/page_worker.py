@@ -1,20 +1,20 @@
 """The child process that reads wikitext and cuts it into passages, beside others that do the same.
 
-The process of the build would take longer to cut the pages than several take to read them. It imports this module, and
-the others run it as a script, which finds the package only when it is told where that is: imports stand in functions.
+The process of the build would take longer to cut the pages than several take to read them. Both import this module,
+and the child needs little: imports stand in functions.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from atomr_local.indexing.readers.base import Article, PageWork
-    from atomr_local.indexing.readers.wikipedia.page_parser_worker import Cutter
+    from atomr_local.indexing.readers.wikipedia.page_parser import Cutter
     from atomr_local.indexing.text_index.chunking import Passage, Tokens
+    from atomr_local.sandbox import Parent
 
 # More would wait for the one process that writes what they made.
 _MOST_PROCESSES = 4
@@ -38,7 +38,7 @@ def page_work(processes: int, passage_words: int, tokens: Tokens | None) -> Page
     if processes < 2 or not (tokens is None or isinstance(tokens, TokenCounts)):
         return PageWork(max(1, processes))
     directory = str(tokens.directory.absolute()) if tokens is not None else None
-    return PageWork(processes, Path(__file__), {"passage_words": passage_words, "tokens": directory})
+    return PageWork(processes, f"{__name__}:serve", {"passage_words": passage_words, "tokens": directory})
 
 
 def given_passages(article: Article) -> list[Passage] | None:
@@ -65,9 +65,8 @@ def _cutter(task: dict[str, Any]) -> Cutter:
     ]
 
 
-if __name__ == "__main__":
-    sys.path.append(sys.argv[1])
-    from atomr_local.indexing.readers.child_process import answer_stream
-    from atomr_local.indexing.readers.wikipedia.page_parser_worker import serve
+def serve(task: dict[str, Any], parent: Parent) -> None:
+    """In a child process: read pages and cut them."""
+    from atomr_local.indexing.readers.wikipedia import page_parser
 
-    serve(sys.stdin.buffer, answer_stream(), _cutter)
+    page_parser.serve(task, parent, _cutter(task["work"]))

@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from atomr_local.language.literals import Date, short_decade, unit_name
+from atomr_local.language.words import singular
 from atomr_local.reasoning.operations.measures import (
     Measure,
     amount_text,
@@ -107,7 +108,7 @@ def _both_dates(first: Operand, second: Operand, unit: str | None) -> tuple[Meas
 def _calendar_unit(unit: str | None) -> str | None:
     """ "years" for "year", "Years", "completed years"; None for anything else."""
     last = unit.casefold().split()[-1] if unit and unit.split() else ""
-    return _CALENDAR.get(last.removesuffix("s"))
+    return _CALENDAR.get(singular(last))
 
 
 def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tuple[tuple[Value, ...], str]:
@@ -133,7 +134,7 @@ def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tu
     else:
         number = years // 10 if unit == "decades" else years
     about = "" if exact or unit not in ("years", "decades") else " by the calendar"
-    told = f"{number} {unit if number != 1 else unit[:-1]}"
+    told = f"{number} {unit if number != 1 else singular(unit)}"
     return (Value(str(number) if asked else told, ValueKind.NUMBER),), f"{late.shown} − {early.shown} = {told}{about}"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from atomr_local.language.names import country_of, name_key, words
+from atomr_local.language.words import any_of
 from atomr_local.reasoning.operations import amounts
 from atomr_local.reasoning.operations import amounts as order
 from atomr_local.reasoning.operations import amounts as sets
@@ -125,9 +126,8 @@ _A_REFERENCE = r"\[\d{1,4}\]"
 @lru_cache(maxsize=256)
 def _phrases(name: str, *, opening: bool = False) -> re.Pattern[str]:
     """Matches any phrase of a list of the English data as whole words; with `opening` only at the beginning."""
-    listed = sorted(measure_words()["questions"][name], key=len, reverse=True)
-    body = "|".join(re.escape(phrase) for phrase in listed)
-    return re.compile(rf"{'^' if opening else ''}(?<!\w)(?:{body})(?!\w)", re.IGNORECASE)
+    listed = any_of(measure_words()["questions"][name])
+    return re.compile(rf"{'^' if opening else ''}(?<!\w){listed}(?!\w)", re.IGNORECASE)
 
 
 def _has(name: str, question: str, *, opening: bool = False) -> bool:

@@ -6,12 +6,10 @@ the lowest and the highest value that it may mean, so that 1950 and 1950-03 are 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from typing import Any, Literal
 
 from atomr_local.language.literals import (
@@ -24,6 +22,7 @@ from atomr_local.language.literals import (
     parse_quantity,
 )
 from atomr_local.language.names import split_qualifier
+from atomr_local.language.words import word_lists
 from atomr_local.sources.protocol import Value, ValueKind
 
 Sort = Literal["date", "number"]
@@ -80,12 +79,9 @@ class Measure:
         return bool(self.low == self.high == other.low == other.high)
 
 
-@cache
 def measure_words() -> Mapping[str, Any]:
     """The English words needed to read values and questions over steps."""
-    text = files("atomr_local.language").joinpath("en", "operations.json").read_text(encoding="utf-8")
-    loaded: Mapping[str, Any] = json.loads(text)
-    return loaded
+    return word_lists("operations")
 
 
 def measure(value: Value, sort: Sort) -> Measure | None:

@@ -19,6 +19,7 @@ from atomr_local.language.names import (
     split_qualifier,
     words,
 )
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
 from atomr_local.language.sentences import sentences
 from atomr_local.language.words import any_of, english, first_letters
@@ -29,23 +30,21 @@ from atomr_local.sources.protocol import Evidence, SourceName
 # Whether an answer can be of the kind that its question asks for. Only what is certain counts against an answer.
 
 
-# What is counted may be a unit: "how many square miles".
-_COUNTED = re.compile(r"\bhow many ((?:\S+ ?){1,3})", re.IGNORECASE)
 _NAMED = ("person", "place", "organisation")
 _DATED = ("date", "year")
 
 
 def misfit(question: str, answers: Sequence[str]) -> bool:
     """Whether an answer is surely of another kind, such as a length for a count or a date for a person."""
-    expected = expected_type(question)
+    read = read_question(question)
+    expected = read.expected
     quantities = [parse_quantity(answer) for answer in answers]
     if expected.surely(*_NAMED):
         return any(map(_is_amount, answers, quantities))
     if expected.surely(*_DATED):
         return any(found is not None and bool(found.unit) for found in quantities)
-    counted = _COUNTED.search(question)
-    if counted is not None and expected.surely("number", "quantity"):
-        units = _units(counted[1])
+    if read.counted and expected.surely("number", "quantity"):
+        units = _units(read.counted)
         return any(found is not None and bool(found.unit) and not _measured_in(found, units) for found in quantities)
     return False
 

@@ -1,26 +1,195 @@
-"""What clients tell of a trace, in words: passages, steps, advice, and the names of its fields."""
+"""What clients tell of a trace: the answer as a small document, its passages, steps and advice, in words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
 from atomr_local.language.sentences import first_words, sentences, size_in_words
+from atomr_local.reasoning.confidence import NOT_FOUND
 from atomr_local.reasoning.trace import StepEnd
-from atomr_local.reasoning.trace.schema import (
-    Trace,
-    action_text,
-    computation_text,
-    kind_text,
-    weighed_text,
-    whence_text,
-)
+from atomr_local.reasoning.trace.schema import Departure, EvidenceTrace, NodeTrace, Trace, rating_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import ROOT_ID
+
+# What the fields of a trace are called for people. The fields themselves keep their names: the trace is a format.
+
+METHODS = {
+    "operator": "read from the evidence",
+    "child": "from the steps below",
+    "sibling": "from earlier steps",
+    "symbolic": "computed",
+    "computed": "computed",
+    "direct_rag": "answered directly from what was found",
+    "closed_book": "the model's own knowledge, no evidence",
+    "tool": "found step by step with searches",
+    "sparql": "found by a graph query",
+    "vote": "the most frequent of several answers",
+    "aggregate": "the best of several ways to answer",
+}
+# What a step's signals measure, by name: shares from 0 to 1, but for the counts.
+MEASURES = {
+    "reading": "sure of what it read",
+    "null": "saw no answer there",
+    "verify": "confirmed when asked again",
+    "link": "name found in the graph",
+    "relation": "relation found in the graph",
+    "type_fit": "fits the kind of answer asked for",
+    "agree": "found in several places",
+    "support": "contained in the cited passage",
+    "mentioned": "words of the question in the passage",
+    "subject": "the passage is about the one asked about",
+    "answerable": "the passage answers the question",
+    "span": "the passage gives this answer",
+    "pointed": "the model named the sentences that tell it",
+    "quoted": "the sentences themselves are the answer",
+    "guess": "had to name something",
+    "memory": "from the model's own knowledge",
+    "failed_source": "a source failed",
+    "leaves": "all steps together",
+    "verified": "all steps confirmed when asked again",
+    "computed": "computed",
+    "fallback": "steps answered directly from what was found",
+    "unfinished": "steps without an answer",
+    "steps": "steps looked up",
+    "answers": "answers",
+    "named": "only repeats the question",
+    "rival": "another way to the answer agrees",
+}
+COUNTS = {"steps", "answers"}
+# Where an answer comes from that was weighed against others.
+ORIGINS = {
+    "text": "from the text",
+    "graph": "from the graph",
+    "web": "from the web",
+    "children": "from the steps below",
+    "model": "the model's own knowledge",
+}
+# What methods call their steps, where that is no word that everybody knows.
+LABELS = {"vote": "several tries"}
+RATING_MEANS = "larger is better; compare within this step only"
+YOUR_ANSWER = "your answer"
+OWN = f"✎ {YOUR_ANSWER}"
+MISFIT = "not the kind of answer asked for"
+_CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
+_OF_ANOTHER = "the cited passage contains this answer, but is about another subject"
+_LONGEST_NAME = 60  # characters of a name that another version or package has given
+_PLAIN_KINDS = {"root", "parent", "step", "direct"}
+_TAKEN = re.compile(r"\banswer of \[(\d+)\]")
+_LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
+_UNMENTIONED = re.compile(r"^the evidence does not mention (.+)$", re.DOTALL)
+_RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
+
+
+def method_text(method: str) -> str:
+    """How an answer came about; a method that this version does not know by its name."""
+    return METHODS.get(method) or sanitize_line(method[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def kind_text(label: str, kind: str) -> str:
+    """What a step is: what its method calls it, else a kind that says more than that it is a step."""
+    name = LABELS.get(label, label) or ("" if kind in _PLAIN_KINDS else kind)
+    return sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def origin_text(origin: str) -> str:
+    """Where an answer that was weighed comes from."""
+    return ORIGINS.get(origin) or sanitize_line(origin[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def action_text(action: Mapping[str, str], longest: int = 300) -> str:
+    """The use of a tool on one line: "search[Metropolis]"."""
+    name, given = (sanitize_line(action.get(key, "")[: 2 * longest]) for key in ("name", "input"))
+    return f"{name[:_LONGEST_NAME]}[{given[:longest]}{'…' if len(given) > longest else ''}]"
+
+
+def correction_text(corrected_from: str, longest: int = 120) -> str:
+    """What evidence has done to what the model had written; "" stands for that it did not know."""
+    if not corrected_from:
+        return "completed: the model did not know"
+    was = sanitize_line(corrected_from[: 2 * longest])
+    return f"corrected: the model had “{was[:longest]}{'…' if len(was) > longest else ''}”"
+
+
+def whence_text(candidate: Mapping[str, Any]) -> str:
+    """Where a weighed answer comes from, and its rating: "from the text, rating -0.21"."""
+    score = candidate.get("score")
+    parts = (origin_text(str(candidate.get("origin", ""))), "" if score is None else f"rating {rating_text(score)}")
+    return ", ".join(filter(None, parts))
+
+
+def weighed_text(candidate: Mapping[str, Any]) -> str:
+    """An answer that was weighed, on one line: "Vienna: from the text, rating -0.21"."""
+    told = whence_text(candidate)
+    return sanitize_line(str(candidate.get("answer", ""))) + (f": {told}" if told else "")
+
+
+def check_text(step: StepEnd) -> str:
+    """What the check of the citations has found, where there was one."""
+    if step.off_subject:
+        return _OF_ANOTHER
+    supported = bool(step.supported)
+    return _CHECKED[supported] if supported or step.cited else "no passage is cited for this answer"
+
+
+def computation_text(computation: str) -> str:
+    """A recorded computation: "answer of [5]" as "taken from step 5"."""
+    said = _TAKEN.sub(r"taken from step \1", computation)
+    return _RIVALS.sub(r"step by step: \1; directly from what was found: \2", said)
+
+
+def measures_text(signals: Mapping[str, float]) -> str:
+    """What was measured of an answer, most telling first; names that have no words here are left out."""
+    return " · ".join(
+        f"{words} {signals[name]:.0f}" if name in COUNTS else f"{words} {signals[name]:.0%}"
+        for name, words in MEASURES.items()
+        if name in signals
+    )
+
+
+def warning_text(warning: str) -> str:
+    """A warning as it is shown: what of the question is left out, and what that means."""
+    warning = _UNMENTIONED.sub(r"the cited evidence does not mention \1: the answer may not fit it", warning)
+    return _LEFT_OUT.sub(r"no step asks about \1: the answer may not fit it", warning)
+
+
+_SHOWN_QUERIES = 3
+
+
+def understood(trace: Trace) -> str:
+    """The question as it was understood, on one line; "" if that equals what was typed."""
+    meant = sanitize_line(trace.understood_as)
+    return meant if meant != sanitize_line(trace.question) else ""
+
+
+def taken_from(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
+    """The questions that supplied what this one left out, each on one line; `earlier`: known ones by trace id."""
+    return [sanitize_line(earlier[name]) for name in trace.took_from if name in earlier]
+
+
+def left_machine(departures: Sequence[Departure]) -> str:
+    """What was sent where, in one line such as `question, evidence → api.example.org`; "" if nothing was.
+
+    Queries contain words of the model and of the question; sanitise them before printing to a terminal.
+    """
+    told = []
+    for to in dict.fromkeys(item.to for item in departures):
+        items = [item for item in departures if item.to == to]
+        what = list(dict.fromkeys(item.what for item in items if item.query is None))
+        queries = [item.query for item in items if item.query is not None]
+        if queries:
+            shown = ", ".join(f"“{query}”" for query in queries[:_SHOWN_QUERIES])
+            more = len(queries) - _SHOWN_QUERIES
+            name = "web query" if len(queries) == 1 else "web queries"
+            what.append(f"{name} {shown}" + (f" and {more} more" if more > 0 else ""))
+        told.append(f"{', '.join(what)} → {to}")
+    return "; ".join(told)
+
 
 # Passages as every client shows them: where they are from, and a short excerpt with the telling sentences marked.
 
@@ -156,6 +325,146 @@ def _merged(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]
     return merged
 
 
+# An answer as a document: its parts in order, each with a role. Clients write them in marks of their own.
+
+Role = Literal["answer", "quotation", "passages", "not found", "advice", "guess"]
+GUESS = "A guess, not an answer"
+_PLACES = {
+    "index ": "index", "passage ": "passage", "characters ": "span", "section ": "section", "": "url",
+    "retrieved ": "retrieved_at",
+}  # fmt: skip
+_OF_STEP = re.compile(r"step (\d+): (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that is told of an answer. Its text comes from outside: who writes it makes it harmless.
+
+    Most clients write a role that they do not know as lead and text.
+
+    Attributes:
+        lead: what stands before the text, such as "Not found".
+        text: of an answer or quotation all of it; of passages their heading, "" where the answer quotes them.
+        confidence: probability that the answer or guess is right; None if it is not known.
+        passages: that are shown, or that a quotation is from.
+        items: what the user can do.
+    """
+
+    role: Role
+    text: str = ""
+    lead: str = ""
+    confidence: float | None = None
+    passages: Sequence[ShownPassage] = ()
+    items: Sequence[str] = ()
+
+    @property
+    def line(self) -> str:
+        """Lead and text on one line, sanitised."""
+        return f"{self.lead}: {sanitize_line(self.text)}"
+
+    @property
+    def source(self) -> str:
+        """Where a quotation is from, sanitised."""
+        return ", ".join(passage.source for passage in self.passages)
+
+
+def told_answer(trace: Trace, client: Client = "remote", *, web_key: str = "F2") -> Iterator[Part]:
+    """The answer with the passages that it quotes; or why there is none, what is closest, what to do, and the guess.
+
+    Args:
+        client: whose advice is told.
+        web_key: the key of the terminal UI that turns web search on.
+    """
+    heading, passages = passages_of(trace)
+    if trace.status == "unknown" and trace.reason:  # earlier versions said it in the answer
+        yield Part("not found", trace.reason, NOT_FOUND.capitalize())
+        if passages:
+            yield Part("passages", heading, passages=passages)
+        if told := advice_texts(trace.advised, trace.advice, client, web_key=web_key):
+            yield Part("advice", items=told)
+        if guess := told_guess(trace):
+            yield guess
+        return
+    if passages and trace.answer_kind == "quotation":
+        yield Part("quotation", trace.answer, confidence=trace.confidence, passages=passages)
+        return
+    yield Part("answer", trace.answer, confidence=trace.confidence)
+    if passages:
+        yield Part("passages", passages=passages)
+
+
+def told_guess(trace: Trace) -> Part | None:
+    """The best answer that was found all the same; None if there is none."""
+    guess = trace.guess
+    if guess is None or not guess.answers:
+        return None
+    whence = " from the model's own knowledge" if guess.basis == "model" else ""
+    return Part("guess", guess.text, GUESS.replace(",", f"{whence},"), guess.confidence)
+
+
+def root_of(trace: Trace) -> NodeTrace | None:
+    """The node of the whole question; None where nothing was planned."""
+    return next((node for node in trace.nodes if node.parent is None), None)
+
+
+def pieces(trace: Trace, names: Iterable[str]) -> list[EvidenceTrace]:
+    """The evidence of these ids, in their order; those that the trace does not have are left out."""
+    by_id = {item.id: item for item in trace.evidence}
+    return [by_id[name] for name in names if name in by_id]
+
+
+def places(piece: Evidence) -> Iterator[tuple[str, str]]:
+    """Where its source has found the piece: each place, which comes from outside, and the words before it."""
+    for lead, name in _PLACES.items():
+        value = piece.locator.get(name)
+        if value not in (None, "", [], ()):
+            yield lead, "–".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def gathered(warnings: Iterable[str]) -> list[str]:
+    """Each warning once, in words, with all the steps that it was raised for."""
+    steps: dict[str, dict[str, None]] = {}
+    for warning in map(warning_text, warnings):
+        of_step = _OF_STEP.fullmatch(warning)
+        steps.setdefault(of_step[2] if of_step else warning, {}).update({of_step[1]: None} if of_step else {})
+    return [
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}" if numbers else text
+        for text, numbers in steps.items()
+    ]
+
+
+def departures_text(trace: Trace) -> str:
+    """What was sent to other machines, on one line; "" if nothing was."""
+    text = sanitize_line(left_machine(trace.left_machine))
+    return f"Left the machine: {text}" if text else ""
+
+
+# Markdown, which two clients write: each escapes texts in its own way.
+
+
+def block(lines: Iterable[str]) -> str:
+    """Lines of Markdown as a block quotation that keeps them; empty ones are left out."""
+    return "  \n".join(f"> {line}" for line in lines if line.strip("* "))
+
+
+def in_markdown(
+    part: Part, escape: Callable[[str], str], link: Callable[[ShownPassage], str] = lambda _: ""
+) -> Iterator[str]:
+    """Lead and text; what the user can do as a list; passages, each with its source, what tells in bold.
+
+    Args:
+        link: what stands behind a source.
+    """
+    if part.lead:
+        yield f"**{part.lead}.** {escape(part.text)}"
+    if part.items:
+        yield "\n".join(f"- {escape(item)}" for item in part.items)
+    if part.passages and part.text:
+        yield f"**{part.text}**"
+    for passage in part.passages:
+        yield f"{block(passage.marked(escape, '**', '**'))}\n>\n> {escape(passage.source)}{link(passage)}"
+
+
 # What a step thought, did, saw, weighed and noted, as short lines of text; the same for an event and a trace.
 
 _LONGEST = 1_000  # characters of a text
@@ -199,6 +508,26 @@ def winner_text(step: StepEnd) -> str:
     """Where the answer comes from that won over others, and its rating; "" if none was weighed."""
     best = step.candidates[0] if step.candidates and step.answers else None
     return whence_text(best) if best is not None else ""
+
+
+def remarks(step: StepEnd, *, given: bool) -> dict[str, str]:
+    """What is to be known of the step's answer, by role, each on one line; only what there is to tell.
+
+    Args:
+        given: by the user.
+    """
+    computed = step.computation if step.method in ("symbolic", "computed") else None
+    told = {
+        "computed": sanitize_line(computation_text(computed or "")),
+        "own": OWN if given else "",
+        "memory": "from the model's own knowledge" if step.outcome == "memory" else "",
+        "corrected": "" if step.corrected_from is None else correction_text(step.corrected_from),
+        "won": winner_text(step),
+        "doubt": check_text(step) if step.supported is False else "",
+        "misfit": MISFIT if step.misfit else "",
+        "failed": sanitize_line(step.error.get("message", "")) if step.error else "",
+    }
+    return {role: text for role, text in told.items() if text}
 
 
 def step_details(step: StepEnd) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from atomr_local.language.names import alike, base_key, name_key, names_in, split_qualifier, words
+from atomr_local.language.question import read_question
 from atomr_local.language.sentences import sentences
 from atomr_local.language.words import english
 from atomr_local.reasoning.asking.asking import content_stems, relevance
@@ -23,11 +24,6 @@ from atomr_local.tree.nodes import REFERENCE
 
 _SHOWN = 3
 _LONGEST = 80
-_VERB = r"(?:is|are|was|were|am|be|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b"
-# "Who wrote Emma?": no auxiliary verb follows the question word, so the words can stay in this order in a clause.
-_SUBJECT = re.compile(rf"who (?!{_VERB})[a-z].*|(?:what|which|how many) (?!.*\b{_VERB})[a-z].*", re.I)
-# "What is the capital of Chad?": the verb goes to the end.
-_COPULA = re.compile(r"(?P<wh>who|what) (?P<verb>is|are|was|were) (?P<rest>the [^,;:]+ of [^,;:]+)", re.I)
 
 
 def step_reason(
@@ -223,7 +219,7 @@ def _filtered(node: NodeTrace, nodes: Mapping[int, NodeTrace], clearly: bool) ->
 def _says(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> str:
     """ "says who wrote Emma", "says anything about “author”" or "answers “…”", whichever makes a correct sentence."""
     question = node.resolved_question or node.question
-    inside = indirect(question)
+    inside = read_question(question).clause
     if inside and not REFERENCE.search(inside):
         return f"says {inside}"
     if node.kind == "relate" and len(node.arguments) > 1 and isinstance(node.arguments[1], str):
@@ -231,17 +227,6 @@ def _says(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> str:
         if is_phrase(about):
             return f"says anything about “{_short(about)}”"
     return f"answers “{_short(question)}”"
-
-
-def indirect(question: str) -> str:
-    """The question as a clause: "who wrote Emma"; "" if it would need a change of word order that is not known here."""
-    text = question.strip()
-    text = text[:-1].rstrip() if text.endswith("?") else text
-    if len(text) > _LONGEST or "?" in text or "\n" in text:
-        return ""
-    if match := _COPULA.fullmatch(text):
-        return f"{match['wh'].lower()} {match['rest']} {match['verb'].lower()}"
-    return text[:1].lower() + text[1:] if _SUBJECT.fullmatch(text) else ""
 
 
 def _with_article(name: str, question: str) -> str:

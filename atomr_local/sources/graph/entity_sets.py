@@ -19,7 +19,7 @@ from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
 from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
 from atomr_local.language.question_kind import SURE, expected_type
-from atomr_local.language.words import relation_words
+from atomr_local.language.words import relation_words, singulars
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 from atomr_local.tree.nodes import Operator
@@ -268,7 +268,7 @@ def _of_label(label: str) -> frozenset[str]:
     before = re.split(r" (?:of|in|by|for|with|from) ", label)[0]
     last = words(before)[-1:]
     for word in last:
-        for form in (word, word.removesuffix("s"), word.removesuffix("ies") + "y"):
+        for form in (word, *singulars(word)):
             if form in _TYPES_OF_NOUN:
                 return frozenset(_TYPES_OF_NOUN[form])
     return frozenset()

@@ -8,6 +8,8 @@ from dataclasses import replace
 from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, property_table
+from atomr_local.language.question import TimeConstraint, read_question
+from atomr_local.language.words import singulars
 from atomr_local.sources.graph import conditions
 from atomr_local.sources.graph.conditions import ComparisonCheck, ConditionResult, HasValue
 from atomr_local.sources.graph.knowledge_graph import (
@@ -24,9 +26,7 @@ from atomr_local.sources.graph.linking import Head, HeadLinker, Linker
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.qualified_statements import (
     QualifiedStatements,
-    TimeConstraint,
     qualified_statements,
-    split_time,
 )
 from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
 
@@ -67,7 +67,7 @@ class ValueCheck:
 
     def check_qualified(self, head: Head, text: str) -> ConditionResult | None:
         """ "head of government Ann in 2010", "position held mayor of Berlin": by what qualifies the statements."""
-        rest, time = split_time(text)
+        rest, time = read_question(text).time
         for cut in conditions.value_cuts(rest):
             value, _, of = cut.value.rpartition(" of ")
             readings = [(cut.value, "")] if time is not None else []
@@ -305,8 +305,8 @@ class ValueCheck:
     def _is_something(self, head: Head, value: str, targets: frozenset[str]) -> ConditionResult | None:
         """ "a film", "female", "American": a type first, then any value that is written so."""
         graph = self._graph
-        keys = value_keys(value) | value_keys(_singular(value))
-        targets = targets | self._targets(_singular(value))
+        keys = value_keys(value).union(*map(value_keys, singulars(value)))
+        targets = targets.union(*map(self._targets, singulars(value)))
         known: list[tuple[str, SelectResult]] = []
         for prop in _CLASS_PROPERTIES:
             match = PropertyMatch(prop, False, 0.95, "type")
@@ -377,12 +377,6 @@ def _written_as(keys: frozenset[str]) -> set[str]:
     bare = keys.union(key for key, same in _SAME_VALUE.items() if same in keys)
     bare |= {key for key, countries in property_table().countries.items() if not keys.isdisjoint(countries)}
     return {name for key in bare for name in (key, f"the {key}")}
-
-
-def _singular(text: str) -> str:
-    if text.endswith("ies") and len(text) > 4:
-        return text[:-3] + "y"
-    return text[:-1] if text.endswith("s") and not text.endswith("ss") and len(text) > 3 else text
 
 
 # Filter: whether one entity satisfies a condition, decided on the statements of the graph.

@@ -15,7 +15,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
 from atomr_local.language.names import base_key, name_key, same_name, split_qualifier, words
 from atomr_local.language.properties import property_table
-from atomr_local.language.words import first_letters, relation_words
+from atomr_local.language.words import english, first_letters, relation_words
 from atomr_local.sources.graph.entity_sets import EntitySetGraph
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
@@ -119,7 +119,7 @@ _LEAD = 0.03
 _FACTS_ABOUT = 4
 _LONGEST_NAME = 2000
 # Said of nearly every node's question, so they tell no entity from another.
-_STOP, _SAME = relation_words().about, relation_words().same
+_STOP, _SAME = english().in_descriptions, relation_words().same
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,45 +21,22 @@ from atomr_local.indexing.graph_index.bulk_loading import (
     START,
 )
 from atomr_local.indexing.graph_index.statements.terms import RANGES_OF
-from atomr_local.language.literals import Date, Day, Span, parse_date, parse_span
+from atomr_local.language.literals import Date, Day, Span, parse_date
 from atomr_local.language.properties import PROPERTY
+from atomr_local.language.question import TimeConstraint, read_question
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 
 if TYPE_CHECKING:
     from atomr_local.sources.graph.knowledge_graph import Term
 
-_TIME = re.compile(r"\b(?P<opening>as (?:of|at)|in|during|on)\s+(?=(?:the\s+)?[\w ]{0,12}\d)", re.IGNORECASE)
-_MOST_WORDS = 5
-_EDGES = " ,.;:?!()"
-
-
-@dataclass(frozen=True, slots=True)
-class TimeConstraint:
-    """The time that a text asks for; `latest`: else what was last known before it ("as of")."""
-
-    span: Span
-    latest: bool
-
-
-def split_time(text: str) -> tuple[str, TimeConstraint | None]:
-    """The text without the time it names, and that time, or the text as it is and None."""
-    for match in _TIME.finditer(text):
-        tokens = text[match.end() :].split()
-        for size in range(min(_MOST_WORDS, len(tokens)), 0, -1):
-            span = parse_span(" ".join(tokens[:size]).strip(_EDGES))
-            if span is not None:
-                rest = " ".join([text[: match.start()].rstrip(_EDGES), *tokens[size:]]).strip()
-                return rest, TimeConstraint(span, match["opening"].casefold().startswith("as"))
-    return text, None
-
 
 def requested_time(wording: str, question: str, name: str) -> tuple[str, TimeConstraint | None]:
     """The wording without a time, and the time that it names, or else the question outside the entity's name."""
-    rest, time = split_time(wording)
+    rest, time = read_question(wording).time
     if time is not None:
         return rest or wording, time
     bare = re.sub(re.escape(name), " ", question, flags=re.IGNORECASE) if name else question
-    return wording, split_time(bare)[1]
+    return wording, read_question(bare).time[1]
 
 
 @dataclass(frozen=True, slots=True)

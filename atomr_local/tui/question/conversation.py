@@ -72,7 +72,7 @@ class ShownTurn:
     def status(self) -> str:
         """How it ended, in words: "well supported", "✎ your answer", "not found", "cancelled"."""
         from atomr_local.reasoning.confidence import confidence_word, status_word
-        from atomr_local.reasoning.trace.schema import OWN, warning_text
+        from atomr_local.reasoning.trace.telling import OWN, warning_text
 
         trace = self.trace
         if trace.status != "answered":

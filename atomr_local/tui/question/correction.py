@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import planned
-from atomr_local.reasoning.trace.schema import NodeTrace, Trace, kind_text
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
+from atomr_local.reasoning.trace.telling import kind_text
 from atomr_local.settings.schema import LimitSettings
 from atomr_local.tree.calls import format_call, parse_call, parse_quoted
 from atomr_local.tree.compact import parse_compact

@@ -210,11 +210,12 @@ def path_from(typed: str, directory: Path, *, such_as: str = "answer.md") -> Pat
 
 
 class PathDialog(ModalScreen[Path | None]):
-    """Asks for a file that is to be read."""
+    """Asks for a file, which is to be read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close", priority=True, tooltip="Choose no file", id="path.close"),
     ]
+    HINT = "Escape closes this."
     DEFAULT_CSS = """
     PathDialog { align: center middle; }
     PathDialog > #path-dialog { width: 90; max-width: 95%; height: auto; max-height: 95%; padding: 1 2;
@@ -234,24 +235,33 @@ class PathDialog(ModalScreen[Path | None]):
         with VerticalScroll(id="path-dialog", can_focus=False):
             yield Static(Text(self._title, "bold"))
             if self._message:
-                yield Static(Text(self._message, "dim"))
+                yield Static(Text(self._message, "dim"), id="path-message")
+            yield from self.choices()
             yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
-            yield Static(Text("→ takes the completion that is shown. Escape closes this.", "dim"))
+            yield Static(Text(f"→ takes the completion that is shown. {self.HINT}", "dim"))
             with Horizontal(id="path-dialog-buttons"):
                 yield Button(Text(self._yes), id="open", variant="primary")
                 yield Button("Cancel", id="cancel")
+
+    def choices(self) -> ComposeResult:
+        """What there is to choose beside the path."""
+        yield from ()
 
     def on_mount(self) -> None:
         self.query_one("#path", Input).focus()
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#open")
-    def _chosen(self) -> None:
+    def action_take(self) -> None:
         try:
             path = path_from(self.query_one("#path", Input).value, self._directory)
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))
             return
+        self.take(path)
+
+    def take(self, path: Path) -> None:
+        """Do what is to be done with the path."""
         self.dismiss(path)
 
     @on(Button.Pressed, "#cancel")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,8 +10,7 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 
 from atomr_local.reasoning.confidence import CONFIDENCE_WORDS, NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.schema import MISFIT, YOUR_ANSWER, check_text, left_machine, warning_text
-from atomr_local.reasoning.trace.telling import ShownPassage, advice_texts, passages_of
+from atomr_local.reasoning.trace import telling
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import plain
@@ -20,11 +18,11 @@ from atomr_local.tui.rendering import plain
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-    from atomr_local.reasoning.trace.schema import Guess, Trace
+    from atomr_local.reasoning.trace.schema import Trace
 
 _SCHEME = "evidence:"
 _LONG = 120  # characters of an answer, after which a doubt below it might not be seen
-_SUPPORTS = (*CONFIDENCE_WORDS, NOT_FOUND, YOUR_ANSWER)
+_SUPPORTS = (*CONFIDENCE_WORDS, NOT_FOUND, telling.YOUR_ANSWER)
 
 
 class AnswerPanel(VerticalScroll):
@@ -83,7 +81,7 @@ def _support(state: QuestionState) -> str:
     if answer.status == "unknown":
         return NOT_FOUND
     if root is not None and root.by_user:
-        return YOUR_ANSWER
+        return telling.YOUR_ANSWER
     if answer.confidence is None:
         return ""
     return CONFIDENCE_WORDS[-1] if any(_doubts(state)) else confidence_word(answer.confidence)
@@ -100,10 +98,9 @@ def answer_of(state: QuestionState) -> str:
         if state.draft.strip():
             blocks.append(f"*{plain(state.draft)} …*")
     else:
-        if answer.status == "unknown" and answer.reason:
-            blocks += _not_found(answer, state)
-        else:
-            blocks += _answered(answer, state)
+        parts = list(telling.told_answer(answer, "terminal", web_key=state.web_key.upper()))
+        parts.sort(key=lambda part: part.role != "guess")  # the user asked for it: it is seen without scrolling
+        blocks += [text for part in parts for text in _blocks(part, answer, state)]
         doubts = list(_doubts(state))
         blocks = [*doubts, *blocks] if len(answer.answer) > _LONG else [*blocks, *doubts]
         if rests := _rests_on(state):
@@ -114,72 +111,49 @@ def answer_of(state: QuestionState) -> str:
             blocks.append("⚠ The question could not be broken down; it was answered in one step.")
         if state.record.plan.origin == "example":
             blocks.append("The plan is the one that you kept for this question (F6 lists kept plans).")
-    others = [text for text in state.record.warnings if answer is None or warning_text(text) == text]
-    blocks.extend(f"⚠ {plain(warning_text(warning))}" for warning in gathered(others))
-    if text := left_machine(state.record.left_machine):
+    others = [text for text in state.record.warnings if answer is None or telling.warning_text(text) == text]
+    blocks.extend(f"⚠ {plain(warning)}" for warning in telling.gathered(others))
+    if text := telling.left_machine(state.record.left_machine):
         blocks.append(f"Left the machine: {plain(text)}")
     return "\n\n".join(blocks)
 
 
-def _answered(answer: Trace, state: QuestionState) -> Iterable[str]:
-    """The answer with the passage that it rests on; a quotation keeps its lines."""
-    passages = passages_of(answer)[1] if answer.status == "answered" else []
-    marks = f"{_links(state)}{_how_sure(state, answer)}"
-    if passages and answer.answer_kind == "quotation":
-        yield _block(f"**{plain(line)}**" for line in answer.answer.splitlines())
-        yield f"{plain(', '.join(passage.source for passage in passages))} {marks}".strip()
-        return
-    said = plain(answer.answer or answer.reason)
-    shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
-    yield f"{shown} {marks}".strip()
-    yield from map(_passage, passages)
-
-
-def _passage(passage: ShownPassage) -> str:
-    """The passage as a block, its telling sentences bold, with its source and a link to the whole of it."""
-    link = f"[\\[{passage.evidence}\\]]({_SCHEME}{passage.evidence})"
-    return f"{_block(passage.marked(plain, '**', '**'))}\n>\n> {plain(passage.source)} {link}"
-
-
-def _block(lines: Iterable[str]) -> str:
-    """Lines of Markdown as a block quotation that keeps them; empty ones are left out."""
-    return "  \n".join(f"> {line}" for line in lines if line.strip("* "))
-
-
-def _not_found(answer: Trace, state: QuestionState) -> Iterable[str]:
-    guess = answer.guess if state.guess_shown else None
-    if guess is not None:  # the user asked for it: it is seen without scrolling
-        yield _guess(guess, state)
-    yield f"**? {NOT_FOUND.capitalize()}.** {plain(answer.reason)}"
-    if answer.guess is not None and guess is None:
-        yield f"*There is a guess: {state.guess_key} shows it.*"
-    heading, near = passages_of(answer)
-    if near:
-        yield f"**{heading}**"
-        yield from map(_passage, near)
-    if told := advice_texts(answer.advised, answer.advice, "terminal", web_key=state.web_key.upper()):
-        yield "\n".join(f"- {plain(item)}" for item in told)
-
-
-def _guess(guess: Guess, state: QuestionState) -> str:
-    whence = " from the model's own knowledge" if guess.basis == "model" else ""
-    said = f"A guess{whence}, not an answer: *{plain(guess.text)}*"
-    return f"{said} {_links(state)}{_sure(guess.confidence)}"
+def _blocks(part: telling.Part, answer: Trace, state: QuestionState) -> Iterable[str]:
+    """A part of the answer with links to what it cites; a quotation keeps its lines."""
+    links = "".join(map(_link, state.citations))
+    match part.role:
+        case "answer":
+            said = plain(part.text or answer.reason)
+            shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
+            yield f"{shown}{links or ' '}{_how_sure(state, answer)}".strip()
+        case "quotation":
+            yield telling.block(f"**{plain(line)}**" for line in part.text.splitlines())
+            yield f"{plain(part.source)}{links or ' '}{_how_sure(state, answer)}".strip()
+        case "not found":
+            yield f"**? {part.lead}.** {plain(part.text)}"
+            if answer.guess is not None and not state.guess_shown:
+                yield f"*There is a guess: {state.guess_key} shows it.*"
+        case "guess" if state.guess_shown:
+            yield f"{part.lead}: *{plain(part.text)}*{links or ' '}{_sure(part.confidence)}"
+        case "guess":
+            pass  # that there is one is told with the reason
+        case _:
+            yield from telling.in_markdown(part, plain, lambda passage: _link(passage.evidence))
 
 
 def _doubts(state: QuestionState) -> Iterable[str]:
     """What the answer may not fit, beside it."""
-    yield from (f"⚠ {plain(warning_text(text).capitalize())}." for text in _left_out(state.record.warnings))
+    yield from (f"⚠ {plain(telling.warning_text(text).capitalize())}." for text in _left_out(state.record.warnings))
     root = state.nodes.get(ROOT_ID)
     result = root.result if root is not None and state.answer and state.answer.status == "answered" else None
     if result is not None and result.misfit:
-        yield f"⚠ This is {MISFIT}."
+        yield f"⚠ This is {telling.MISFIT}."
     if result is not None and result.supported is False:
-        yield f"⚠ {check_text(result).capitalize()}."
+        yield f"⚠ {telling.check_text(result).capitalize()}."
 
 
 def _left_out(warnings: Iterable[str]) -> list[str]:
-    return [text for text in dict.fromkeys(warnings) if warning_text(text) != text]
+    return [text for text in dict.fromkeys(warnings) if telling.warning_text(text) != text]
 
 
 def _rests_on(state: QuestionState) -> str:
@@ -189,34 +163,20 @@ def _rests_on(state: QuestionState) -> str:
     if answer is None or not (answer.status == "answered" or state.guess_shown):
         return ""
     given = [number for number, view in state.nodes.items() if view.ended and view.step.by_user]
-    own = [f"✎ {YOUR_ANSWER}" + ("" if number == ROOT_ID else f" to step {number}") for number in given]
+    own = [f"✎ {telling.YOUR_ANSWER}" + ("" if number == ROOT_ID else f" to step {number}") for number in given]
     return ", ".join([*cited, *own])
 
 
-def _links(state: QuestionState) -> str:
-    return " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in state.citations)
+def _link(name: str) -> str:
+    return f" [\\[{name}\\]]({_SCHEME}{name})"
 
 
 def _how_sure(state: QuestionState, answer: Trace) -> str:
     root = state.nodes.get(ROOT_ID)
-    return f"  ✎ {YOUR_ANSWER}" if root is not None and root.by_user else _sure(answer.confidence)
+    return f"  ✎ {telling.YOUR_ANSWER}" if root is not None and root.by_user else _sure(answer.confidence)
 
 
 def _sure(confidence: float | None) -> str:
     if confidence is None:
         return ""
     return f"  {confidence_symbol(confidence)} {confidence_word(confidence)} ({confidence:.2f})"
-
-
-def gathered(warnings: Iterable[str]) -> list[str]:
-    """Each warning once, with all the steps that it was raised for."""
-    steps: dict[str, list[str]] = {}
-    for warning in warnings:
-        of_step = re.fullmatch(r"step (\d+): (.*)", warning, re.DOTALL)
-        message = steps.setdefault(of_step[2] if of_step else warning, [])
-        if of_step and of_step[1] not in message:
-            message.append(of_step[1])
-    return [
-        f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}" if numbers else text
-        for text, numbers in steps.items()
-    ]

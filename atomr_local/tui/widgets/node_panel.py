@@ -16,21 +16,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.schema import (
-    MISFIT,
-    RATING_MEANS,
-    YOUR_ANSWER,
-    action_text,
-    check_text,
-    computation_text,
-    correction_text,
-    kind_text,
-    measures_text,
-    method_text,
-    origin_text,
-    rating_text,
-)
-from atomr_local.reasoning.trace.telling import bounded, corrected_text
+from atomr_local.reasoning.trace import telling
+from atomr_local.reasoning.trace.schema import rating_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.calls import format_expects
 from atomr_local.tree.nodes import ROOT_ID
@@ -73,19 +60,19 @@ def verdict(view: NodeView) -> Text:
         )
     if view.by_user:
         taken = "" if result.method is None else f" · {_way(result)}"
-        return Text.assemble((f"✎ {YOUR_ANSWER}", "yellow"), taken)
+        return Text.assemble((f"✎ {telling.YOUR_ANSWER}", "yellow"), taken)
     parts = list(_sureness(view, result))
     if result.corrected_from is not None:
-        parts.append(Text(f"↻ {correction_text(result.corrected_from)}", "cyan"))
+        parts.append(Text(f"↻ {telling.correction_text(result.corrected_from)}", "cyan"))
     if result.method is not None:
         parts.append(Text(_way(result)))
     if view.kept:
         parts.append(Text("◆ kept from before", "blue"))
     if result.misfit:
-        parts.append(Text(f"⚠ {MISFIT}", "yellow"))
+        parts.append(Text(f"⚠ {telling.MISFIT}", "yellow"))
     if result.supported is not None:
         mark, style = ("✓", "green") if result.supported else ("✗", "yellow")
-        parts.append(Text(f"{mark} {check_text(result)}", style))
+        parts.append(Text(f"{mark} {telling.check_text(result)}", style))
     return Text(" · ").join(parts)
 
 
@@ -103,9 +90,11 @@ def _sureness(view: NodeView, result: NodeTrace) -> Iterable[Text]:
 def _way(result: NodeTrace) -> str:
     """How the answer came about; "taken from step 5" says more than that it is from the steps below."""
     assert result.method is not None
-    said = sanitize_line(computation_text(result.computation or ""))
+    said = sanitize_line(telling.computation_text(result.computation or ""))
     return (
-        said if result.method in ("child", "sibling") and said.startswith("taken from") else method_text(result.method)
+        said
+        if result.method in ("child", "sibling") and said.startswith("taken from")
+        else telling.method_text(result.method)
     )
 
 
@@ -120,9 +109,9 @@ def outcome(view: NodeView) -> Iterable[Text]:
         if result.answers:
             yield field("a guess, not an answer", result.answer)
     elif result.answers or result.outcome == "computed":
-        yield field(YOUR_ANSWER if view.by_user else "answer", result.answer or "none", "bold green")
+        yield field(telling.YOUR_ANSWER if view.by_user else "answer", result.answer or "none", "bold green")
     if result.method in ("symbolic", "computed") and result.computation:
-        yield field("computed", computation_text(result.computation), "cyan")
+        yield field("computed", telling.computation_text(result.computation), "cyan")
     if result.error:
         yield field("error", f"{result.error.get('title', '')}: {result.error.get('message', '')}", "red")
 
@@ -150,11 +139,11 @@ def describe(view: NodeView, asked: str = "") -> Iterable[Text]:
     if result is None:
         return
     if result.computation:
-        yield field("worked out", computation_text(result.computation), "cyan")
-    if measured := measures_text(result.signals):
+        yield field("worked out", telling.computation_text(result.computation), "cyan")
+    if measured := telling.measures_text(result.signals):
         yield field("measured", measured)
     for note in result.dropped:
-        yield field("note", computation_text(note))
+        yield field("note", telling.computation_text(note))
 
 
 def field(name: str, value: str, style: str = "") -> Text:
@@ -235,21 +224,21 @@ _CANDIDATES = 20
 def thought_and_action(result: NodeTrace) -> list[Text]:
     """A line for each that there is; of a statement that was corrected, what it was too."""
     lines = []
-    if new := corrected_text(result):
+    if new := telling.corrected_text(result):
         lines += [
             field("corrected", new, "bold"),
-            field("first written", bounded(result.corrected_from or ""), "strike"),
+            field("first written", telling.bounded(result.corrected_from or ""), "strike"),
         ]
     elif result.thought:
-        lines.append(field("thought", bounded(result.thought, _THOUGHT)))
+        lines.append(field("thought", telling.bounded(result.thought, _THOUGHT)))
     if result.action:
-        lines.append(field("action", action_text(result.action), "bold"))
+        lines.append(field("action", telling.action_text(result.action), "bold"))
     return lines
 
 
 def observation_head(text: str) -> str:
     """The line that the observation folds to."""
-    return f"observation: {bounded(text, _HEAD)}"
+    return f"observation: {telling.bounded(text, _HEAD)}"
 
 
 def observation_body(text: str) -> Text:
@@ -275,10 +264,10 @@ def weighed_body(candidates: Sequence[Mapping[str, Any]]) -> RenderableType:
         table.add_row(
             Text(short_line(str(item.get("answer", ""))), style),
             Text(rating_text(item.get("score"))),
-            Text(origin_text(str(item.get("origin", "")))),
+            Text(telling.origin_text(str(item.get("origin", "")))),
             Text(", ".join(short_line(str(name), 12) for name in item.get("evidence", ())[:_CANDIDATES]) or "–"),
         )
-    notes = [Text(f"rating: {RATING_MEANS}", "dim")]
+    notes = [Text(f"rating: {telling.RATING_MEANS}", "dim")]
     if (left := len(candidates) - _CANDIDATES) > 0:
         notes.insert(0, Text(f"… and {left:,} more", "dim"))
     return Group(table, *notes)
@@ -422,7 +411,7 @@ def _title(view: NodeView | None) -> Text:
     if view is None:
         return Text(NodePanel.BORDER_TITLE)
     name = "Answer" if view.node.id == ROOT_ID else f"Step {view.node.id}"
-    if label := kind_text(view.label, "step"):
+    if label := telling.kind_text(view.label, "step"):
         name += f" ({label})"
     return Text(f"{NodePanel.BORDER_TITLE} · {name}: {short_line(view.step.resolved_question or view.node.question)}")
 

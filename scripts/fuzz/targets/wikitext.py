@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from io import BytesIO
+from tempfile import TemporaryFile
 
-from atomr_local.indexing.readers import child_process as child_limits
-from atomr_local.indexing.readers.wikipedia import page_parser_worker as wikipages_worker
+from atomr_local.indexing.readers.wikipedia.page_parser import serve
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
+from atomr_local.sandbox import Parent, message
 from fuzz.properties import as_text, expect, repeated
 
 INSTRUMENTED = ("atomr_local.indexing.readers",)
@@ -21,10 +21,6 @@ DICTIONARY = (
     b"\xe2\x80\xa8", b"{{circa|", b"{{frac|1|2}}",
 )  # fmt: skip
 _LONGEST = 4_000  # what takes longer to read has its own limits, which need a process of its own
-
-
-def _unbounded(size: int) -> None:
-    """This process is bounded by the fuzzer."""
 
 
 def seeds() -> Iterator[bytes]:
@@ -50,12 +46,15 @@ def check(data: bytes) -> None:
         expect(all(0 <= start <= len(page.text) for start in starts), "sections within the text", starts)
         expect(page.text == page.text.strip(), "no white space around", page.text[:80])
         expect(len(page.text) <= 40 * len(text) + 40, "prose does not grow", len(page.text))
-    answers = BytesIO()
-    task = json.dumps({"dropped_links": ["category", "file"], "seconds": 0, "seconds_per_mib": 0, "work": {}})
-    child_limits.bound_memory = _unbounded
-    wikipages_worker.serve(BytesIO(f"{task}\n{json.dumps([text, ''])}\n".encode()), answers)
-    ready, answer = map(json.loads, answers.getvalue().splitlines())
+    task = {"dropped_links": ["category", "file"], "seconds": 0, "seconds_per_mib": 0, "work": {}}
+    with TemporaryFile() as answers:
+        serve(task, Parent(BytesIO(message([text, ""])), answers.fileno()))
+        answers.seek(0)
+        told = Parent(answers, -1)
+        ready, answer = told.next(), told.next()
     expect(ready == {}, "the worker is ready", ready)
+    expect(isinstance(answer, dict), "the worker answers", answer)
+    assert answer is not None
     expect((page is None) == ("error" in answer), "the worker says the same", answer)
     if page is not None:
         expect(answer["text"] == page.text, "the worker gives the same text")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from atomr_local.cli.options import argument, flag, option, options_of, parameters
+from atomr_local.cli.options import options_of
+from atomr_local.wishes import argument, command_of, flag, option, parameters
 
 
 @parameters
@@ -20,12 +21,13 @@ class Shared:
 
 @parameters
 class Wish:
+    command: ClassVar = ("text", "build")
     inputs: tuple[Path, ...] = argument(metavar="INPUT...", required=True)
     format_: Literal["auto", "csv"] = option("Format.", default="auto")
     rows: int | None = option("Rows.", type=click.IntRange(min=1), metavar="N")
     shared: Shared
     exclude: tuple[str, ...] = option("Leave out.", "-x", "--exclude", metavar="PATTERN")
-    names: list[str] = option("Names.", default="a,b", callback=lambda _ctx, _param, value: value.split(","))
+    names: list[str] = option("Names.", default="a,b", parse=lambda value: value.split(","))
     as_json: bool = flag("Print JSON.", "--json")
 
 
@@ -86,3 +88,19 @@ def test_the_parameters_stand_in_the_order_of_the_fields_with_defaults_shown() -
     assert "Usage: command [OPTIONS] INPUT..." in told
     assert "--format [auto|csv]    Format.  [default: auto]" in told
     assert "--web / --no-web       Search the web.\n" in told
+
+
+def test_the_words_of_a_command_give_the_fields_that_they_were_made_of(run: Callable[..., tuple[Wish, bool]]) -> None:
+    inputs, exclude = (Path("-one"), Path("two")), ("-p", "q r")
+    words = command_of(Wish, inputs=inputs, format_="csv", rows=None, web=False, exclude=exclude, as_json=True)
+    assert words[:2] == ("text", "build")
+    assert "--rows" not in " ".join(words)
+    wish, _ = run(*words[2:])
+    assert (wish.inputs, wish.format_, wish.rows, wish.exclude, wish.as_json) == (inputs, "csv", None, exclude, True)
+    assert wish.shared.web is False
+    assert command_of(Wish, inputs=(Path("one"),), format_="auto", as_json=False)[2:] == ("--", "one")
+
+
+def test_a_field_that_a_wish_does_not_have_is_refused() -> None:
+    with pytest.raises(AssertionError, match="Wish has no colour"):
+        command_of(Wish, colour="red")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -20,13 +21,13 @@ from support.places import SCRIPTS
 
 from atomr_local.cli import fetch as module
 from atomr_local.cli.commands import text
-from atomr_local.cli.downloads import size_argument
-from atomr_local.cli.fetch import WikipediaWish, fetch_wikipedia, wikipedia
+from atomr_local.cli.fetch import fetch_wikipedia, wikipedia
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError
 from atomr_local.fetching.download import parse_sums
 from atomr_local.fetching.estimates import transfer_time
+from atomr_local.wishes import WikipediaWish, size_of
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4
@@ -82,7 +83,7 @@ def hub(server: FaultyServer, language: str, dates: list[str], bodies: list[byte
 
 def arguments(options: list[str]) -> WikipediaWish:
     params = wikipedia.make_context("wikipedia", list(options)).params
-    return WikipediaWish(**{name: params[name] for name in WikipediaWish.__dataclass_fields__})
+    return WikipediaWish(**{one.name: params[one.name] for one in dataclasses.fields(WikipediaWish)})
 
 
 def fetch(client: Client, server: FaultyServer, to: Path, *options: str, yes: bool = True) -> list[Path]:
@@ -240,15 +241,17 @@ def test_an_address_that_is_none(client: Client, tmp_path: Path) -> None:
         fetch_wikipedia(client, arguments(["--base-url", "ftp://x", "--to", str(tmp_path)]))
 
 
-@pytest.mark.parametrize(("text", "size"), [("500MB", 500_000_000), ("1.5 g", 1_500_000_000), ("7", 7), ("2kb", 2000)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("500MB", 500_000_000), ("1.5 g", 1_500_000_000), ("7", 7), ("2kb", 2000), ("", 0)]
+)
 def test_sizes(text: str, size: int) -> None:
-    assert size_argument(text) == size
+    assert size_of(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1e3", "MB", "1 XB", "nan", "0MB"])
+@pytest.mark.parametrize("text", ["-1", " ", "1e3", "MB", "1 XB", "nan", "0MB"])
 def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a size"):
-        size_argument(text)
+    with pytest.raises(click.BadParameter, match="is not a size"):
+        size_of(text)
 
 
 def test_times() -> None:

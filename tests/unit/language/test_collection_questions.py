@@ -6,13 +6,13 @@ from datetime import date
 
 import pytest
 
-from atomr_local.language.collection_questions import CollectionQuestion, read_question
+from atomr_local.language.collection_questions import CollectionQuestion, collection_question
 
 TODAY = date(2024, 5, 8)  # a Wednesday
 
 
 def read(question: str) -> CollectionQuestion | None:
-    return read_question(question, lambda name: name.casefold() in {"notes", "letters"}, TODAY)
+    return collection_question(question, lambda name: name.casefold() in {"notes", "letters"}, TODAY)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from atomr_local.history.export import unkept as kept
 from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, NodeFinished
-from atomr_local.reasoning.trace.schema import Trace, correction_text
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.trace.telling import correction_text
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.screens.history.screen import previewed
 from atomr_local.tui.widgets.node_panel import verdict

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atomr_local.reasoning.trace.events import PlanReady, QuestionAsked, QuestionUnderstood
-from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace, understood
+from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace
+from atomr_local.reasoning.trace.telling import understood
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
 from atomr_local.tui.question.conversation import ShownConversation

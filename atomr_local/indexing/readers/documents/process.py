@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import json
 import os
 import signal
-import socket
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.indexing.readers.child_process import ChildProcess, out_of_time
+from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.sandbox import Limits, Parent, Sandbox, message, processor_time
 from atomr_local.system.installation import add_extra
 
-_WORKER = Path(__file__).with_name("worker.py")
 _MEMORY = 2 << 30
-_POLL = 0.2  # seconds between looks at the cancellation
 # A file may take so many times its processor time by the clock, on a machine with other work.
+_PATIENCE = 20.0
 # How libraries in C end where they get no memory.
 _ABORTED = (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL, -signal.SIGSEGV)
-_PATIENCE = 20.0
 
 
 class DocumentParser:
@@ -40,12 +34,13 @@ class DocumentParser:
 
     def __init__(self, *, seconds: float = 20.0, seconds_per_mib: float = 5.0, memory: int = _MEMORY) -> None:
         self._seconds, self._seconds_per_mib = seconds, seconds_per_mib
-        self._child = ChildProcess(
-            _WORKER,
-            "documents",
-            lambda: {"memory": memory, "seconds": seconds, "seconds_per_mib": seconds_per_mib},
+        self._child = Sandbox(
+            f"{__name__}:serve",
+            dict,
+            Limits(memory=memory),
+            unstarted=lambda why: MissingPartError(f"the process that reads documents {why}"),
+            takes_files=True,
         )
-        self._files: socket.socket | None = None
 
     def read(self, handle: int, name: str, cancellation: Cancellation) -> list[dict[str, Any]]:
         """The documents in an open file, as :class:`Document` in JSON.
@@ -59,17 +54,11 @@ class DocumentParser:
             MissingPartError: no process can be started.
             Cancelled: `cancellation` was thrown.
         """
-        self._start()
-        assert self._files is not None
-        size = os.fstat(handle).st_size
-        self._child.send(json.dumps({"name": name, "size": size}).encode() + b"\n")
-        with contextlib.suppress(OSError):  # it has ended; the missing answer tells why
-            socket.send_fds(self._files, [b"f"], [handle])
-        limit = self._seconds + self._seconds_per_mib * size / (1 << 20)
-        until = time.monotonic() + _PATIENCE * limit
-        self._wait(until, cancellation)
-        answer = self._child.answer()
-        if answer is None:
+        self._child.start()
+        limit = self._seconds + self._seconds_per_mib * os.fstat(handle).st_size / (1 << 20)
+        self._child.send(message({"name": name, "seconds": limit}), handle)
+        answer = self._child.receive(_PATIENCE * limit, cancellation)
+        if not isinstance(answer, dict):
             raise UnreadableError(self._why_ended(limit))
         if "error" in answer:
             raise UnreadableError(str(answer["error"]))
@@ -78,33 +67,34 @@ class DocumentParser:
     def close(self) -> None:
         """End the process; the next file would start another."""
         self._child.close()
-        if self._files is not None:
-            self._files.close()
-            self._files = None
-
-    def _start(self) -> None:
-        if self._child.process is not None:
-            return
-        if self._files is not None:
-            self._files.close()
-        self._files, theirs = socket.socketpair()
-        with theirs:
-            self._child.start(str(theirs.fileno()), handles=[theirs.fileno()])
-
-    def _wait(self, until: float, cancellation: Cancellation) -> None:
-        while not self._child.answered(_POLL):
-            if cancellation.cancelled or time.monotonic() > until:
-                self.close()
-                cancellation.check()
-                raise UnreadableError("reading it takes too long")
 
     def _why_ended(self, limit: float) -> str:
-        status = self._child.ended()
-        if out_of_time(status):
+        end = self._child.ended()
+        if end.late:
+            return "reading it takes too long"
+        if end.out_of_time:
             return f"reading it takes too long (more than {limit:.0f} s of processor time)"
-        if status in _ABORTED:
+        if end.status in _ABORTED:
             return "reading it takes too much memory, or fails over its damage"
-        return f"reading it failed (exit status {status})"
+        return f"reading it failed (exit status {end.status})"
+
+
+def serve(_task: dict[str, Any], parent: Parent) -> None:
+    """In the child process: answer each request by its "documents", or by an "error"."""
+    for request in parent:
+        with parent.file() as stream, processor_time(request["seconds"]):
+            found: dict[str, Any]
+            try:
+                found = {"documents": [document.as_json() for document in parse(stream, request["name"])]}
+            except UnreadableError as error:
+                found = {"error": str(error)}
+            except MemoryError:
+                found = {"error": "reading it takes too much memory"}
+            except RecursionError:
+                found = {"error": "its parts are nested too deeply"}
+            except Exception as error:  # a parser that fails over one file must not end the build
+                found = {"error": f"it cannot be read: {type(error).__name__}: {' '.join(str(error).split())[:150]}"}
+        parent.send(found)
 
 
 # Which parser reads which kind of document, and what it needs.

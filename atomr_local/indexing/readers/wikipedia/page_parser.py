@@ -7,21 +7,22 @@ several processes the pages still come in their order, each as one process would
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from pathlib import Path
+from dataclasses import astuple
 from typing import Any, TypeVar
 
+from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.base import PageWork, Section
-from atomr_local.indexing.readers.child_process import ChildProcess, out_of_time
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
+from atomr_local.sandbox import Limits, Parent, Sandbox, message, processor_time
 
-_WORKER = Path(__file__).with_name("page_parser_worker.py")
+_LIMITS = Limits(memory=4 << 30)
 _AHEAD_PAGES = 400  # that wait for one before them, for each process
 _ENOUGH = 64 << 10  # bytes of pages that wait for a process before another one is started
 _ONE = PageWork()
 Page = TypeVar("Page")
+Cutter = Callable[[PlainText, str], list[Any]]
 
 
 class PageParser:
@@ -54,8 +55,13 @@ class PageParser:
                 "work": dict(work.task),
             }
 
-        worker = work.worker or _WORKER
-        self._readers = [_Reader(ChildProcess(worker, "wikitext", task)) for _ in range(max(1, work.processes))]
+        def unstarted(why: str) -> MissingPartError:
+            return MissingPartError(f"the process that reads wikitext {why}")
+
+        function = work.function or f"{__name__}:serve"
+        self._readers = [
+            _Reader(Sandbox(function, task, _LIMITS, unstarted=unstarted)) for _ in range(max(1, work.processes))
+        ]
 
     def read(
         self, pages: Iterable[tuple[Page, str]], title: Callable[[Page], str] = lambda _: ""
@@ -73,27 +79,27 @@ class PageParser:
         waiting: deque[tuple[Page, _Reader | None]] = deque()
         most = _AHEAD_PAGES * len(self._readers)
         for page, wikitext in pages:
-            line = json.dumps([wikitext, title(page)]).encode() + b"\n" if wikitext else b""
-            reader = self._with_room(line)
-            while waiting and (waiting[0][1] is None or len(waiting) >= most or (line and reader is None)):
+            sent = message([wikitext, title(page)]) if wikitext else b""
+            reader = self._with_room(sent)
+            while waiting and (waiting[0][1] is None or len(waiting) >= most or (sent and reader is None)):
                 yield self._first(waiting)
-                reader = self._with_room(line)
+                reader = self._with_room(sent)
             if reader is not None:
-                reader.send(line)
+                reader.send(sent)
             waiting.append((page, reader))
         while waiting:
             yield self._first(waiting)
 
-    def _with_room(self, line: bytes) -> _Reader | None:
+    def _with_room(self, sent: bytes) -> _Reader | None:
         """The process that the next page goes to; None where all have as much as they can take, or there is no page."""
-        if not line:
+        if not sent:
             return None
-        begun = [reader for reader in self._readers if reader.lines]
-        idle = next((reader for reader in self._readers if not reader.lines), None)
+        begun = [reader for reader in self._readers if reader.pages]
+        idle = next((reader for reader in self._readers if not reader.pages), None)
         least = min(begun, key=lambda reader: reader.ahead, default=None)
-        if least is None or (idle is not None and least.ahead + len(line) > _ENOUGH):
+        if least is None or (idle is not None and least.ahead + len(sent) > _ENOUGH):
             return idle
-        return least if least.takes(line) else idle
+        return least if least.takes(sent) else idle
 
     @staticmethod
     def _first(waiting: deque[tuple[Page, _Reader | None]]) -> tuple[Page, PlainText | ValueError]:
@@ -110,33 +116,37 @@ class _Reader:
     """One process with the pages that were sent to it and not answered yet.
 
     Attributes:
-        lines: what was sent, in order.
+        pages: what was sent, in order.
         ahead: their bytes.
     """
 
-    def __init__(self, child: ChildProcess) -> None:
+    def __init__(self, child: Sandbox) -> None:
         self.child = child
-        self.lines: deque[bytes] = deque()
+        self.pages: deque[bytes] = deque()
         self.ahead = 0
 
-    def takes(self, line: bytes) -> bool:
-        """Whether it can be sent this line before it has answered."""
-        return not self.lines or self.ahead + len(line) <= self.child.room
+    def takes(self, sent: bytes) -> bool:
+        """Whether it can be sent this page before it has answered."""
+        return not self.pages or self.ahead + len(sent) <= self.child.room
 
-    def send(self, line: bytes) -> None:
-        self.child.send(line)
-        self.lines.append(line)
-        self.ahead += len(line)
+    def send(self, sent: bytes) -> None:
+        self.child.start()
+        self.child.send(sent)
+        self.pages.append(sent)
+        self.ahead += len(sent)
 
     def answer(self) -> PlainText | ValueError:
         """What became of the first of its pages."""
-        found = self.child.answer()
-        self.ahead -= len(self.lines.popleft())
-        if found is None:  # the process has ended over this page, and what was sent behind it is lost
-            problem = ValueError(_why_ended(self.child.ended()))
-            for lost in self.lines:
+        found = self.child.receive()
+        self.ahead -= len(self.pages.popleft())
+        if not isinstance(found, dict):  # the process has ended over this page, and what was sent behind it is lost
+            end = self.child.ended()
+            for lost in self.pages:
+                self.child.start()
                 self.child.send(lost)
-            return problem
+            if end.out_of_time:
+                return ValueError("its markup takes too long to read")
+            return ValueError(f"reading its markup failed (exit status {end.status})")
         if "error" in found:
             return ValueError(found["error"])
         sections = tuple(Section(*section) for section in found["sections"])
@@ -145,11 +155,33 @@ class _Reader:
 
     def close(self) -> None:
         self.child.close()
-        self.lines.clear()
+        self.pages.clear()
         self.ahead = 0
 
 
-def _why_ended(status: int) -> str:
-    if out_of_time(status):
-        return "its markup takes too long to read"
-    return f"reading its markup failed (exit status {status})"
+def serve(task: dict[str, Any], parent: Parent, cut: Cutter | None = None) -> None:
+    """In a child process: answer each page by its "text", "sections" and what is "lost", or by an "error".
+
+    Args:
+        cut: what makes the passages of a page with its title; they are answered as "cut".
+    """
+    from atomr_local.indexing.readers.wikipedia.infobox import titled
+    from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
+
+    dropped_links = frozenset(task["dropped_links"])
+    for wikitext, title in parent:
+        page: PlainText | str
+        with processor_time(task["seconds"] + task["seconds_per_mib"] * parent.size / (1 << 20)):
+            try:
+                page = plain_text(wikitext, dropped_links)
+            except ValueError as error:
+                page = str(error)
+            except MemoryError:
+                page = "its markup takes too much memory to read"
+        if isinstance(page, str):
+            parent.send({"error": page})
+            continue
+        page = titled(page, title) if title else page
+        sections = [astuple(section) for section in page.sections]
+        more = {"cut": cut(page, title)} if cut is not None else {}
+        parent.send({"text": page.text, "sections": sections, "lost": page.lost, **more})

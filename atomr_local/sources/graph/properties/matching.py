@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,7 +16,8 @@ from rapidfuzz.distance import DamerauLevenshtein
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.names import name_key, words
 from atomr_local.language.properties import KnownProperty, property_table
-from atomr_local.language.words import relation_words, without_suffix
+from atomr_local.language.question import read_question
+from atomr_local.language.words import english, relation_words, stem, without_suffix
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 
 # Words of questions and relations: stop words, answer types, stems.
@@ -25,15 +25,7 @@ from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 _LABEL = 1.0
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
 
-SMALL, TYPES = relation_words().small, relation_words().types
-_CUES = (
-    (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
-    (re.compile(r"\bhow many\b"), "count"),
-    (re.compile(r"\bhow (?:much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
-    (re.compile(r"\b(?:(?:what|which) (?:country|nation)|nationality)\b"), "country"),
-    (re.compile(r"\b(?:where|(?:what|which) (?:place|city|town|village))\b"), "place"),
-    (re.compile(r"^(?:who|whom|whose)\b"), "person"),
-)
+SMALL, TYPES = english().in_wordings, relation_words().types
 _COMPATIBLE = {
     "time": {"time"},
     "quantity": {"quantity", "string"},
@@ -41,14 +33,6 @@ _COMPATIBLE = {
     "place": {"place", "city", "country", "org", "other"},
     "person": {"person", "org", "other"},
 }
-
-
-def expected_kind(question: str, phrase: str) -> str:
-    for text in (phrase, question):
-        for pattern, kind in _CUES:
-            if pattern.search(text):
-                return kind
-    return ""
 
 
 def with_kind(score: float, kind: str, expected: str) -> float:
@@ -65,7 +49,7 @@ def fits_kind(kind: str, expected: str) -> bool | None:
 
     Args:
         kind: what a property's values are; see KnownProperty.kind.
-        expected: as :func:`expected_kind` gives it.
+        expected: as `QuestionReading.value_kind` gives it.
     """
     if not expected:
         return None
@@ -90,11 +74,6 @@ _LEAST = 0.2
 _CHANCE = 1.5
 _POPULARITY = 0.015
 _DESCRIBED = 0.25
-_IRREGULAR, _CLASS, _BELONGING = relation_words().irregular, relation_words().asked_for, relation_words().belonging
-_OPENING = re.compile(
-    r"^(?:what|whats|which|name|list|tell me)(?: is| are| was| were| s)?(?: the)?(?: names? of)?"
-    r"(?: an?| the| some)? (?P<rest>(?:\w+ ?){1,4})"
-)
 _WORKS = {"film", "work", "book", "song", "album", "game", "series"}
 _ASKED_FITS, _ASKED_MISFITS, _DOMAIN_FITS, _TURNED = 0.15, 0.3, 0.12, 0.9
 
@@ -160,8 +139,8 @@ class QuestionMatcher:
         Args:
             among: what the entity in question has; None: all properties.
         """
-        tokens = words(question)[:200]
-        asked, expected = _stems(question), expected_kind(" ".join(tokens), "")
+        read = read_question(question)
+        asked, expected, noun = _stems(question), read.value_kind, read.sought
         best: dict[PropertyPath, float] = {}
         for place in {place for piece in asked for place in self._naming.get(piece, ())}:
             path, stems, prior, whole = self._names[place]
@@ -171,7 +150,6 @@ class QuestionMatcher:
             score = prior * (weight / whole) ** 1.5 * weight / (weight + _CHANCE)
             if score > best.get(path, 0.0):
                 best[path] = score
-        noun = _class_asked(" ".join(tokens))
         if noun:
             self._add_inverse(best, noun, among)
         for path in among or ():
@@ -221,23 +199,8 @@ class QuestionMatcher:
         return sum(self._rarity[piece] for piece in stems)
 
 
-def _class_asked(question: str) -> str:
-    """ "person", "work" or "place" where the question asks for one; "" where it does not say."""
-    if question.startswith(("who ", "whos ", "whom ")):
-        return "person"
-    match = _OPENING.match(question)
-    rest = match["rest"].split() if match else []
-    for place, noun in enumerate(rest):
-        if noun in _BELONGING or noun in ("of", "in", "by", "did", "was", "is", "for"):
-            return ""
-        if noun in _CLASS and not _BELONGING & set(rest[place + 1 : place + 2]):
-            return _CLASS[noun]
-    return ""
-
-
 def _stems(text: str) -> frozenset[str]:
-    counted = Counter(_IRREGULAR.get(word) or without_suffix(word) for word in words(text) if word not in SMALL)
-    return frozenset(counted)
+    return frozenset(stem(word) for word in words(text) if word not in SMALL)
 
 
 UNDERSTOOD = 0.6
@@ -327,9 +290,9 @@ class PropertyMatcher:
             or property_table().compound.intersection((*phrase.split(), *wording.casefold().split()))
         ):
             return []
-        asked = name_key(question)
-        phrase = _turned(phrase, asked, name_key(head))
-        return list(self._rank(phrase, expected_kind(asked, phrase)))
+        phrase = _turned(phrase, read_question(question).key, name_key(head))
+        expected = read_question(phrase).value_kind or read_question(question).value_kind
+        return list(self._rank(phrase, expected))
 
     def _rank_uncached(self, phrase: str, expected: str) -> tuple[PropertyMatch, ...]:
         best: dict[tuple[str, bool], PropertyMatch] = {}

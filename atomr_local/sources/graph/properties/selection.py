@@ -19,6 +19,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from atomr_local.language.names import name_key
+from atomr_local.language.question import TimeConstraint, read_question
 from atomr_local.language.words import picks_out
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph
 from atomr_local.sources.graph.properties.matching import (
@@ -29,10 +30,9 @@ from atomr_local.sources.graph.properties.matching import (
     PropertyPath,
     QuestionMatch,
     content_stems,
-    expected_kind,
     fits_kind,
 )
-from atomr_local.sources.graph.qualified_statements import TimeConstraint, qualified_statements
+from atomr_local.sources.graph.qualified_statements import qualified_statements
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.protocol import MOST_NEAR
 
@@ -133,7 +133,7 @@ def match_features(
     has = set(own)
     absent = max((match.score for path, match in scores.items() if not _among(matcher, path, has)), default=0.0)
     stems, picking = content_stems(wording), picks_out(name_key(wording).split())
-    kind = expected_kind(name_key(question), name_key(wording))
+    kind = read_question(wording).value_kind or read_question(question).value_kind
     found = []
     for path in paths:
         match = scores.get(path) or PropertyMatch(path[0], path[1], 0.0, matcher.kind(path[0]))

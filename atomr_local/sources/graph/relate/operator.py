@@ -10,6 +10,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
+from atomr_local.language.question import TimeConstraint, read_question
+from atomr_local.language.words import singulars
 from atomr_local.sources.graph.knowledge_graph import (
     FIRST_PAGE,
     ROW_LIMIT,
@@ -23,13 +25,12 @@ from atomr_local.sources.graph.knowledge_graph import (
 from atomr_local.sources.graph.linking import Head, HeadLinker, Linker, tie_factor
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.selection import PropertySelector, clear_match
-from atomr_local.sources.graph.qualified_statements import TimeConstraint, requested_time
+from atomr_local.sources.graph.qualified_statements import requested_time
 from atomr_local.sources.graph.relate.values import (
     Containment,
     FollowedValues,
     Level,
     PropertyFollower,
-    asks_how_many,
     can_count,
     count_values,
     countable,
@@ -41,7 +42,6 @@ from atomr_local.sources.graph.relate.values import (
     requested_level,
     requested_order,
     values_pattern,
-    whose_number,
 )
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
@@ -89,8 +89,8 @@ class ClassMembers:
         for size in range(min(_MOST_WORDS, len(tokens)), 0, -1):
             for start in range(len(tokens) - size + 1):
                 *before, last = tokens[start : start + size]
-                for singular in _singulars(last):
-                    name = " ".join([*before, singular])
+                for one in singulars(last):
+                    name = " ".join([*before, one])
                     iris = self._classes_called(name)
                     if iris:
                         return NamedClass(name, iris)
@@ -284,15 +284,6 @@ class ClassMembers:
         return "\n  ".join(lines)
 
 
-def _singulars(word: str) -> list[str]:
-    """What the word may be the plural of."""
-    if len(word) < 4 or not word.endswith("s") or word.endswith("ss"):
-        return []
-    found = [word[:-3] + "y"] if word.endswith("ies") else []
-    found += [word[:-2]] if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")) else []
-    return [*found, word[:-1]]
-
-
 _BEHIND_BEST = 0.22
 _EQUAL = 0.02
 # How surely an entity is meant that alone of its namesakes has what is asked for.
@@ -392,7 +383,7 @@ class Relate:
             ranked = self._matcher.match_question(request.question, paths) if request.question else []
             return ranked[0].property if ranked else None, clear_match(ranked) is not None
 
-        counting = asks_how_many(request.question)
+        counting = read_question(request.question).counts
         classes, link, query = self._classes, head.score, request.query
         return classes.lying_in(head.iri, link, wording, query, counting=counting) or classes.pointing_to(
             head.iri, link, wording, query, asked, counting=counting
@@ -434,7 +425,7 @@ class Relate:
     def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
         """ "Number of children": how many values "children" has, where no property states the number."""
         head, relation = request.arguments[0], request.arguments[1]
-        wording = whose_number(relation.text)
+        wording = read_question(relation.text).number_of
         if not wording:
             return None
         question = request.question or f"How many {wording}?"
@@ -453,14 +444,14 @@ class Relate:
         cancellation: Cancellation,
     ) -> Retrieval:
         at_level = level is not None and all(self._containment.applies(level, match) for match in chosen)
-        counting = asks_how_many(request.question) and chosen[0].score >= _COUNTED
+        counting = read_question(request.question).counts and chosen[0].score >= _COUNTED
         # What has more values than a page is counted in the store, and the others need not be read.
         in_store = counting and time is None and not at_level and can_count(self._graph, chosen)
         found = self._followed(head, chosen, request, time, cancellation, first_only=in_store)
         if in_store and found.cut and not countable(found.values, chosen):
             found = self._followed(head, chosen, request, time, cancellation)
         values, whole = distinct_values(found.values), not found.dropped
-        if all(match.inverse for match in chosen) and not asks_how_many(request.question):
+        if all(match.inverse for match in chosen) and not read_question(request.question).counts:
             # A property says itself of what kind its values are; what points to the head may be of any.
             pattern = values_pattern(head.iri, chosen)
             values, others = self._classes.kept(values, request.arguments[1].text, pattern, cancellation)

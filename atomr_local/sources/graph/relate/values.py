@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
-from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.bulk_loading import QUALIFIER_GRAPH
@@ -19,7 +16,8 @@ from atomr_local.indexing.readers.facts.json_lines import Stated
 from atomr_local.language.literals import Date, parse_date
 from atomr_local.language.names import country_named, name_key
 from atomr_local.language.properties import PROPERTY
-from atomr_local.language.words import english
+from atomr_local.language.question import TimeConstraint, read_question
+from atomr_local.language.words import any_of, english, singulars, word_lists
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph.knowledge_graph import (
     VALUE_LIMIT,
@@ -36,7 +34,6 @@ from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import (
     QualifiedStatement,
     QualifiedStatements,
-    TimeConstraint,
     qualified_statements,
 )
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
@@ -49,25 +46,8 @@ from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 # short film", "literary work") seldom says all that it is, and the classes above may be missing; so a type that names
 # no other kind, or no type at all, leaves a value counted.
 
-_NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(?: the)? (?=\S)", re.IGNORECASE)
-_HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
 # Their values are what a number is asked of, or say themselves how many there are.
 _NOT_COUNTED = frozenset({"time", "quantity", "string"})
-_COUNTED = re.compile(
-    r"\b(?:how many|number of) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)"
-    r"(?= (?:did|does|do|has|have|had|was|were|is|are|by|written|sung|made|[\w-]+ed)\b|\W*$)"
-)
-
-
-def whose_number(wording: str) -> str:
-    """The relation whose values are counted: "children" of "number of children"; "" where no number is asked for."""
-    rest = _NUMBER_OF.sub("", wording)
-    return rest if rest != wording else ""
-
-
-def asks_how_many(question: str) -> bool:
-    """Whether the question asks for a number of things."""
-    return _HOW_MANY.search(question) is not None
 
 
 def countable(values: Sequence[Value], chosen: Sequence[PropertyMatch]) -> bool:
@@ -92,15 +72,13 @@ def counted(values: Sequence[Value], question: str, types: Callable[[str], list[
 
 def counted_kind(question: str) -> str:
     """The kind of work or building that the question counts; "" where it names none."""
-    match = _COUNTED.search(question.casefold())
-    return kind_named(match["noun"]) if match else ""
+    return kind_named(read_question(question).counted_noun)
 
 
 def kind_named(word: str) -> str:
     """The kind of work or building that a word names, in the plural too; "" where it names none of these."""
     known = english().kinds
-    forms = (word, word.removesuffix("s"), word.removesuffix("ies") + "y")
-    return next((known[form] for form in forms if form in known), "")
+    return next((known[form] for form in (word, *singulars(word)) if form in known), "")
 
 
 def is_other(types: Sequence[str], noun: str) -> bool:
@@ -191,9 +169,8 @@ _WITHIN = (PROPERTY + "P131", PROPERTY + "P276")
 _BESIDE = frozenset(PROPERTY + pid for pid in ("P36", "P47", "P150", "P190", "P1376"))
 _HIGHEST = 8
 _WIDEST = 20
-_LEVEL = r"(?P<level>country|nation|continent|state|province|county|region)"
-_IN_WORDING = re.compile(rf"\b{_LEVEL}\b", re.IGNORECASE)
-_IN_QUESTION = re.compile(rf"^(?:in |on |from |to |of |at )?(?:which|what) (?:\w+ )?{_LEVEL}\b", re.IGNORECASE)
+_LEVELS: dict[str, str] = word_lists("questions")["levels"]
+_IN_WORDING = re.compile(rf"\b{any_of(_LEVELS)}\b", re.IGNORECASE)
 # What may come behind the name of a level that is asked for; another noun would make it a part of that.
 _GOES_ON = english().stop
 _PLACES = frozenset({"place", "city"})
@@ -229,9 +206,9 @@ def requested_level(wording: str, question: str) -> Level | None:
     if found and _is_asked(wording, found):
         rest = f"{wording[: found.start()]}place{wording[found.end() :]}"
         # "country" alone is a relation; "country of birth" is one of a place.
-        return Level(_named(found), True, rest if name_key(rest) != "place" else "")
-    found = _IN_QUESTION.match(question.strip())
-    return Level(_named(found), False) if found else None
+        return Level(_LEVELS[found[0].casefold()], True, rest if name_key(rest) != "place" else "")
+    asked = read_question(question).level
+    return Level(asked, False) if asked else None
 
 
 def _is_asked(wording: str, level: re.Match[str]) -> bool:
@@ -240,11 +217,6 @@ def _is_asked(wording: str, level: re.Match[str]) -> bool:
     """
     before, after = wording[: level.start()].split(), wording[level.end() :].split()
     return "of" not in map(str.casefold, before) and (not after or after[0].casefold() in _GOES_ON)
-
-
-def _named(match: re.Match[str]) -> str:
-    name = match["level"].casefold()
-    return COUNTRY if name == "nation" else name
 
 
 class Containment:
@@ -504,11 +476,8 @@ class Order:
 
 @lru_cache(maxsize=1)
 def _words() -> dict[str, int]:
-    text = files("atomr_local.language").joinpath("en", "orders.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return {
-        **dict.fromkeys(data["now"], NOW), **dict.fromkeys(data["last"], LAST), **data["ordinals"],
-    }  # fmt: skip
+    data = word_lists("orders")
+    return {**dict.fromkeys(data["now"], NOW), **dict.fromkeys(data["last"], LAST), **data["ordinals"]}
 
 
 def requested_order(wording: str) -> tuple[str, Order | None]:

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import queue
 import re
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -23,57 +17,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.store import read_manifest
-
-# Reads the output of a process as it is written; only waiting counts against a time limit.
-
-_CHUNK, _HELD = 1 << 16, 4
-
-
-class Pipe:
-    """The standard output of `process`. Belongs to one thread, which must close it.
-
-    Attributes:
-        out_of_time: the process was ended for it.
-    """
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self._queue: queue.Queue[bytes] = queue.Queue(maxsize=_HELD)
-        self._ended = False
-        self.out_of_time = False
-        # A thread, for no more than that lets one wait for a pipe with a time limit on every system.
-        threading.Thread(target=self._read, name="query-pipe", daemon=True).start()
-
-    def chunks(self, seconds: float) -> Iterator[bytes]:
-        """Its bytes as they come, until it ends, by itself or because it took `seconds` in all."""
-        while not self._ended:
-            started = time.monotonic()
-            try:
-                chunk = self._queue.get(timeout=max(seconds, 0.0))
-            except queue.Empty:
-                self.out_of_time = True
-                self.close()
-                return
-            seconds -= time.monotonic() - started
-            self._ended = not chunk
-            if chunk:
-                yield chunk
-
-    def close(self) -> int:
-        """End the process if it has not ended; its exit status."""
-        if not self._ended:
-            self._process.kill()
-        while not self._ended:  # whoever waits to hand over a chunk is let go
-            self._ended = not self._queue.get()
-        return self._process.wait()
-
-    def _read(self) -> None:
-        stream = self._process.stdout
-        with contextlib.suppress(OSError, ValueError):
-            while stream is not None and (chunk := os.read(stream.fileno(), _CHUNK)):
-                self._queue.put(chunk)
-        self._queue.put(b"")
-
+from atomr_local.sandbox import Limits, Sandbox, message
 
 # Refuses user queries that send network requests (SERVICE, LOAD) or write (updates).
 #
@@ -140,6 +84,7 @@ def _decoded(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
+_MEMORY = 4 << 30
 _START_SECONDS = 5.0
 # A process that once held so much memory ends: what it does not give back would count against the next query.
 _WORN = 1 << 30
@@ -157,8 +102,8 @@ _PREFIXES = {
 }
 
 
-class QueryProcess:
-    """Runs one query at a time. Belongs to one thread; :meth:`kill` is for any.
+class QueryProcess(Sandbox):
+    """Runs one query at a time.
 
     Attributes:
         usable: another query can be run; false while one runs, and after one that had to be stopped.
@@ -170,18 +115,12 @@ class QueryProcess:
     def __init__(self, directory: Path) -> None:
         qualified = read_manifest(directory).counts.get("qualifiers", 0) > 0
         settings = {"store": str(directory / STORE), "prefixes": _PREFIXES, "union": qualified, "worn": _WORN}
-        # -P: nothing is imported from the directory that the user happens to be in.
-        command = [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
-        with contextlib.ExitStack() as held:
-            self._problems = held.enter_context(tempfile.TemporaryFile())
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._problems
-            )
-            self._held = held.pop_all()
-        self._pipe = Pipe(self._process)
-        self._watched: Cancellation | None = None
+        # The files of a store are many.
+        super().__init__(
+            f"{Path(__file__).with_name('worker.py')}:serve", lambda: settings, Limits(memory=_MEMORY, descriptors=None)
+        )
         self.usable = True
-        self._say(settings)
+        self.launch()
 
     def run(
         self,
@@ -200,46 +139,9 @@ class QueryProcess:
         """
         query = checked_query(sparql)
         self.usable = False
-        if cancellation is not None and cancellation is not self._watched:
-            self._watched = cancellation
-            cancellation.on_cancel(self._process.kill)
-        self._say({"query": query, "timeout": timeout, "max_rows": max_rows, "max_characters": max_characters})
+        task = {"query": query, "timeout": timeout, "max_rows": max_rows, "max_characters": max_characters}
+        self.send(message(task))
         return RunningQuery(self, timeout, cancellation)
-
-    def output(self, seconds: float) -> Iterator[bytes]:
-        """What it writes, in chunks, until it ends or has taken `seconds`."""
-        return self._pipe.chunks(seconds + _START_SECONDS)
-
-    def alive(self) -> bool:
-        """Whether it runs; a process can be ended from outside."""
-        return self._process.poll() is None
-
-    def ended(self) -> tuple[int, bool, str]:
-        """After an unexpected end: its status, whether its time was up, and what it said on standard error."""
-        status = self._pipe.close()
-        self._problems.seek(0)
-        return status, self._pipe.out_of_time, self._problems.read().decode("utf-8", "replace").strip()
-
-    def kill(self) -> None:
-        """End it at once; whoever reads from it sees its end."""
-        self._process.kill()
-
-    def close(self) -> None:
-        """End it. Idempotent."""
-        self.usable = False
-        self._pipe.close()
-        self._held.close()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # what it could not take any more is lost
-                    stream.close()
-
-    def _say(self, what: dict[str, Any]) -> None:
-        stream = self._process.stdin
-        if stream is not None:
-            with contextlib.suppress(BrokenPipeError):  # it ended; its status tells why
-                stream.write(json.dumps(what).encode() + b"\n")
-                stream.flush()
 
 
 class RunningQuery:
@@ -279,26 +181,20 @@ class RunningQuery:
                 yield rows
 
     def _read(self) -> Iterator[list[list[str | None]]]:
-        """The arrays of the worker; other output is kept as notes."""
-        rest, finished = b"", False
-        for chunk in self._process.output(self._timeout):
-            whole, newline, rest = (rest + chunk).rpartition(b"\n")
-            if not newline:
-                continue
-            said = json.loads(b"[" + whole.replace(b"\n", b",") + b"]")
+        """The arrays of the worker; other output is kept as notes. Only waiting counts against the time limit."""
+        left, finished = self._timeout + _START_SECONDS, False
+        while not finished:
+            begun = time.monotonic()
+            said = self._process.receive(left, self._cancellation)
+            left -= time.monotonic() - begun
+            if not isinstance(said, list):
+                raise self._failure()
             notes = [item for item in said if isinstance(item, dict)]
             for note in notes:
                 finished = finished or "ends" in note
                 self._process.usable = note.get("ends") is False
                 self._note(note)
             yield [item for item in said if isinstance(item, list)]
-            if finished:
-                break
-        if self._cancellation is not None and self._cancellation.cancelled:
-            self._process.usable = False
-            self._cancellation.check()
-        if not finished:
-            raise self._failure()
 
     def _note(self, said: dict[str, Any]) -> None:
         if "invalid" in said:
@@ -310,8 +206,8 @@ class RunningQuery:
         self.cut = said.get("cut", self.cut)
 
     def _failure(self) -> QueryError:
-        status, out_of_time, said = self._process.ended()
-        if out_of_time or status == -signal.SIGALRM:  # the worker's own clock
+        end = self._process.ended()
+        if end.out_of_time:
             kept = f"; there may be more than the {self._passed_on} rows found until then" if self._passed_on else ""
             return QueryError(
                 f"the query took longer than {self._timeout:g} seconds{kept}",
@@ -319,15 +215,15 @@ class RunningQuery:
                 title="Query stopped",
             )
         # Where the stack ends the process dies of SIGSEGV; Rust says so where it is told in time.
-        if status == -signal.SIGSEGV or "overflowed its stack" in said:
+        if end.status == -signal.SIGSEGV or "overflowed its stack" in end.said:
             return QueryError(
                 "the query could not be finished: it is nested too deeply, or a chain in it is too long",
                 hint="Take out brackets and operators that are not needed, or ask in several queries.",
                 title="Query stopped",
             )
-        if status < 0:
+        if end.status < 0:
             return _unfinished("it needed too much memory")
-        return _unfinished(said[-300:])
+        return _unfinished(end.said[-300:])
 
 
 def _unfinished(reason: str) -> QueryError:

@@ -1,10 +1,8 @@
-"""The process that runs queries over one store, one after another: lines of JSON on standard input, first what holds
-for all of them, then a task each; on standard output a line of JSON for each thing found, as it is found.
+"""The child process that runs queries over one store, one after another, which :class:`QueryProcess` asks.
 
-For a task first {"variables": [...]} and then an array a row, null where a variable is unbound, or {"boolean": ...};
-last {"cut": whether there are more rows}. Instead of that, at any place: {"invalid": why} or {"failed": why}. The last
-line of a task says with "ends" whether this process ends with it. It also ends when its standard input does, even in
-the middle of a query: whoever asked is gone.
+It sends arrays of what is found, as it is found. For a task first {"variables": [...]} and then an array a row, null
+where a variable is unbound, or {"boolean": ...}; last {"cut": whether there are more rows}. Instead of that, at any
+place: {"invalid": why} or {"failed": why}. The last of a task says with "ends" whether this process ends with it.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import resource
 import signal
 import sys
@@ -20,22 +17,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-_MEMORY = 4 << 30
+    from atomr_local.sandbox import Parent
+
 _LONGEST_VALUE = 100_000  # characters
 _BATCH, _PAUSE = 64, 0.05
-
-
-def _bounded(seconds: float) -> None:
-    """Let the system end this process when it takes too long or too much, even if its parent is gone."""
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+_SENT = 1 << 16  # bytes of rows in one message, about
 
 
 def _most_held() -> int:
@@ -62,8 +53,8 @@ class RowWriter:
     """What is found, on its way out: in batches, and every moment by a thread of its own, for Oxigraph may be long in
     finding the next row (the interpreter is free meanwhile), and this process may be ended before it has."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
         self._lines: deque[bytes] = deque()
         self._writing = threading.Lock()
         self._working = threading.Event()
@@ -71,7 +62,7 @@ class RowWriter:
         threading.Thread(target=self._keep_flowing, daemon=True).start()
 
     def send(self, found: object) -> None:
-        self._lines.append(self._encoded(found).encode() + b"\n")
+        self._lines.append(self._encoded(found).encode())
         if len(self._lines) >= _BATCH:
             # The limit is the query's: a reader who takes his time does not use it up.
             with _clock_stopped():
@@ -90,22 +81,19 @@ class RowWriter:
     def flush(self) -> None:
         with self._writing:
             while self._lines:
-                self._stream.write(self._lines.popleft())
-            self._stream.flush()
+                sent, size = list[bytes](), 0
+                while self._lines and size < _SENT:
+                    sent.append(self._lines.popleft())
+                    size += len(sent[-1])
+                self._parent.write(b"[" + b",".join(sent) + b"]")
 
     def _keep_flowing(self) -> None:
         while self._working.wait():
             time.sleep(_PAUSE)
-            with _ended_when_unread():
+            try:
                 self.flush()
-
-
-@contextlib.contextmanager
-def _ended_when_unread() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        os._exit(1)
+            except BrokenPipeError:  # whoever asked is gone
+                os._exit(1)
 
 
 class Worker:
@@ -156,7 +144,8 @@ class Worker:
         outlet, settings = self._outlet, self._settings
         if self._store is None:
             self._store = Store.read_only(settings["store"])
-        _bounded(task["timeout"])
+        # The system ends this process when it takes too long, even if nobody waits for it any more.
+        signal.setitimer(signal.ITIMER_REAL, max(task["timeout"], 0.001))
         result: Any = self._store.query(
             task["query"], prefixes=settings["prefixes"], use_default_graph_as_union=settings["union"]
         )
@@ -191,24 +180,9 @@ def _text(term: Any) -> str | None:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
 
 
-def _read_tasks(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
-    """On a thread of its own, so that the end of the input is seen while a query runs."""
-    for line in sys.stdin.buffer:
-        tasks.put(json.loads(line))
-    os._exit(0)
-
-
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked, who ends this process
-    # Of its own: with PYTHONUNBUFFERED that of `sys` loses what a write interrupted by a stop of the process left over.
-    stream = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
-    tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
-    with _ended_when_unread():
-        worker = Worker(tasks.get(), RowWriter(stream))
-        while worker.answer(tasks.get()):
-            pass
-
-
-if __name__ == "__main__":
-    main()
+def serve(settings: dict[str, Any], parent: Parent) -> None:
+    """Answer each task until one leaves this process unsound, or worn."""
+    worker = Worker(settings, RowWriter(parent))
+    for task in parent:
+        if not worker.answer(task):
+            return

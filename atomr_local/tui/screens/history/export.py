@@ -14,19 +14,15 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
+from textual.widgets import Checkbox, Input, RadioButton, RadioSet
 
-from atomr_local.errors import AtomrError
 from atomr_local.files import write_output
 from atomr_local.history.database import StoredQuestion
 from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
-from atomr_local.tui.screens.dialogs import ErrorScreen, PathSuggester, confirm, path_from
-from atomr_local.tui.widgets.question_box import CleanInput
+from atomr_local.tui.screens.dialogs import PathDialog, confirm
 
 FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}
@@ -50,22 +46,19 @@ class _FormatButton(RadioButton):
         super().watch_value()
 
 
-class ExportScreen(ModalScreen[Path | None]):
+class ExportScreen(PathDialog):
     """Gives the path that was written, None when nothing was."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close", priority=True, tooltip="Write nothing", id="export.close"),
-        Binding("ctrl+s", "write", "Write", priority=True, tooltip="Write the file", id="export.write"),
+        Binding("ctrl+s", "take", "Write", priority=True, tooltip="Write the file", id="export.write"),
     ]
+    HINT = "The file names the model and the indexes."
     DEFAULT_CSS = """
-    ExportScreen { align: center middle; }
-    ExportScreen > #export { width: 90; max-width: 95%; height: auto; max-height: 95%; padding: 0 2;
-        background: $surface; border: round $accent; }
-    ExportScreen #export-question { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
+    ExportScreen > #path-dialog { padding: 0 2; }
+    ExportScreen #path-message { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
     ExportScreen RadioSet { width: 100%; height: auto; }
     ExportScreen Checkbox { width: 100%; border: none; padding: 0 1; }
-    ExportScreen #export-buttons { height: auto; }
-    ExportScreen Button { margin-right: 2; }
     """
 
     def __init__(
@@ -83,32 +76,23 @@ class ExportScreen(ModalScreen[Path | None]):
             form: one of FORMATS that is offered.
             directory: that is offered; by default the current one.
         """
-        super().__init__()
         self._kept = _kept(exported)
+        question = sanitize_line(self._kept.trace.question)
+        super().__init__("Export", question, yes="Write (^s)", directory=directory)
         self._conversation = [_kept(item) for item in conversation]
         self._form = form
-        self._directory = directory or Path.cwd()
         self._offered = ""
 
-    def compose(self) -> ComposeResult:
-        question = sanitize_line(self._kept.trace.question)
-        with VerticalScroll(id="export", can_focus=False):
-            yield Static(Text("Export", "bold"))
-            yield Static(Text(question, "dim"), id="export-question")
-            with RadioSet(id="format"):
-                for form in FORMATS:
-                    yield _FormatButton(Text(_DESCRIPTIONS[form]), value=form == self._form, id=form)
-            if len(self._conversation) > 1:
-                yield Checkbox(Text(f"The whole conversation: {len(self._conversation)} questions"), id="whole")
-            yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
-            yield Static(Text("→ takes the completion that is shown. The file names the model and the indexes.", "dim"))
-            with Horizontal(id="export-buttons"):
-                yield Button("Write (^s)", id="write", variant="primary")
-                yield Button("Cancel", id="cancel")
+    def choices(self) -> ComposeResult:
+        with RadioSet(id="format"):
+            for form in FORMATS:
+                yield _FormatButton(Text(_DESCRIPTIONS[form]), value=form == self._form, id=form)
+        if len(self._conversation) > 1:
+            yield Checkbox(Text(f"The whole conversation: {len(self._conversation)} questions"), id="whole")
 
     def on_mount(self) -> None:
         self._offer()
-        self.query_one("#path", Input).focus()
+        super().on_mount()
 
     def _offer(self) -> None:
         """Offer a name that is free, unless the user has typed one."""
@@ -128,14 +112,7 @@ class ExportScreen(ModalScreen[Path | None]):
         self._form = message.pressed.id or self._form
         self._offer()
 
-    @on(Input.Submitted)
-    @on(Button.Pressed, "#write")
-    def action_write(self) -> None:
-        try:
-            path = path_from(self.query_one("#path", Input).value, self._directory)
-        except AtomrError as error:
-            self.app.push_screen(ErrorScreen(error))
-            return
+    def take(self, path: Path) -> None:
         self._write(path, over=False)
 
     def _write(self, path: Path, *, over: bool) -> None:
@@ -165,10 +142,6 @@ class ExportScreen(ModalScreen[Path | None]):
         self.app.notify(f"Written to {shown}", markup=False)
         if self.is_attached:
             self.dismiss(path)
-
-    @on(Button.Pressed, "#cancel")
-    def action_close(self) -> None:
-        self.dismiss(None)
 
 
 def _kept(item: StoredQuestion | Trace) -> StoredQuestion:

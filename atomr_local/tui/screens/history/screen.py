@@ -24,16 +24,8 @@ from atomr_local.history.database import QuestionSummary, StoredQuestion
 from atomr_local.history.store import History
 from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, status_word
-from atomr_local.reasoning.trace.schema import (
-    OWN,
-    EvidenceTrace,
-    NodeTrace,
-    Trace,
-    correction_text,
-    understood,
-    warning_text,
-)
-from atomr_local.reasoning.trace.telling import ShownPassage, advice_texts, passages_of, step_title
+from atomr_local.reasoning.trace import telling
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.rendering import coloured, short_line
@@ -93,7 +85,7 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     trace, summary = kept.trace, kept.summary
     mark, style = MARKS.get(trace.status, ("·", ""))
     yield Text(_bounded(trace.question), "bold")
-    if meant := understood(trace):
+    if meant := telling.understood(trace):
         yield Text.assemble(("Understood as: ", "dim"), short_line(meant))
     if summary.follows is not None:
         yield Text(f"Goes on with the conversation of question {summary.follows}", "dim")
@@ -104,23 +96,20 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
         (f" · {trace.totals.seconds:.1f} s", "dim"),
     )  # fmt: skip
     yield Text()
-    heading, passages = passages_of(trace)
-    if trace.status == "unknown" and trace.reason:
-        yield from _not_found(trace)
-    else:
-        sure = f"  {OWN}" if trace.by_user else _sure(trace.confidence)
-        yield Text.assemble(_bounded(trace.answer) or "—", (sure, "yellow" if trace.by_user else "dim"))
+    parts = list(telling.told_answer(trace, "terminal"))
+    yield from (text for part in parts if part.role != "passages" for text in _said(part, trace))
     if given := [node.id for node in trace.nodes if node.by_user and node.parent is not None]:
         numbers = ", ".join(map(str, given[:_MOST_PIECES]))
-        yield coloured(f"{OWN} to step{'s' if len(given) > 1 else ''} {numbers}", "yellow")
+        yield coloured(f"{telling.OWN} to step{'s' if len(given) > 1 else ''} {numbers}", "yellow")
     for warning in trace.warnings[:_MOST_PIECES]:
-        yield coloured(f"⚠ {short_line(warning_text(warning))}", "yellow")
+        yield coloured(f"⚠ {short_line(telling.warning_text(warning))}", "yellow")
     if trace.basis == "model" and trace.answers:
         yield coloured("⚠ The model's own knowledge: no evidence supports it.", "yellow")
-    if heading and passages:
-        yield Text(f"\n{heading}", "bold")
-    shown = [] if trace.answer_kind == "quotation" else passages
-    yield from (_passage(passage) for passage in shown)
+    for part in parts:
+        if part.role == "passages":
+            if part.text:
+                yield Text(f"\n{part.text}", "bold")
+            yield from map(_passage, part.passages)
     yield from _citations(trace)
     plan = [line for line in sanitize(trace.plan.compact).splitlines() if line.strip()]
     steps = plan if trace.plan.origin != "steps" else [_step(node) for node in trace.nodes if node.parent is not None]
@@ -132,54 +121,52 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
 
 
 def _citations(trace: Trace) -> Iterator[RenderableType]:
-    pieces = cited(trace)
-    if pieces:
+    root = telling.root_of(trace)
+    cited = telling.pieces(trace, dict.fromkeys(root.cited if root is not None else ()))
+    if cited:
         yield Text("\nCitations", "bold")
-    for piece in pieces[:_MOST_PIECES]:
+    for piece in cited[:_MOST_PIECES]:
         yield Text.assemble(
             (f"[{sanitize_line(piece.id)}] ", "cyan"),
             f"{short_line(piece.title)} ({sanitize_line(piece.source)}): ",
             (short_line(piece.text), "dim"),
         )
-    if len(pieces) > _MOST_PIECES:
-        yield Text(f"and {len(pieces) - _MOST_PIECES} more", "dim")
+    if len(cited) > _MOST_PIECES:
+        yield Text(f"and {len(cited) - _MOST_PIECES} more", "dim")
 
 
 def _step(node: NodeTrace) -> str:
     """A step that no plan has, with its answer where it has one."""
-    title = step_title(node, node.label, node.resolved_question or node.question)
+    title = telling.step_title(node, node.label, node.resolved_question or node.question)
     answer = short_line(node.answer) if node.answers and node.outcome != "not found" else ""
-    mended = f" ({correction_text(node.corrected_from)})" if answer and node.corrected_from is not None else ""
+    mended = f" ({telling.correction_text(node.corrected_from)})" if answer and node.corrected_from is not None else ""
     return f"{node.id}. {title}" + (f" → {answer}{mended}" if answer else "")
 
 
-def _not_found(trace: Trace) -> Iterator[RenderableType]:
-    yield Text.assemble((f"{NOT_FOUND.capitalize()}: ", "bold"), _bounded(trace.reason))
-    for item in advice_texts(trace.advised, trace.advice, "terminal")[:_MOST_PIECES]:
-        yield coloured(f"→ {short_line(item)}", "cyan")
-    if trace.guess is not None and trace.guess.answers:
-        whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-        guess = short_line(trace.guess.text)
-        yield Text.assemble(f"A guess{whence}, not an answer: {guess}", (_sure(trace.guess.confidence), "dim"))
+def _said(part: telling.Part, trace: Trace) -> Iterator[Text]:
+    """A part of the answer; the passages come below what is said of it."""
+    match part.role:
+        case "answer" | "quotation":
+            sure = f"  {telling.OWN}" if trace.by_user else _sure(part.confidence)
+            yield Text.assemble(_bounded(part.text) or "—", (sure, "yellow" if trace.by_user else "dim"))
+        case "advice":
+            yield from (coloured(f"→ {short_line(item)}", "cyan") for item in part.items[:_MOST_PIECES])
+        case "guess":
+            yield Text.assemble(f"{part.lead}: {short_line(part.text)}", (_sure(part.confidence), "dim"))
+        case _:
+            yield Text.assemble((f"{part.lead}: ", "bold"), _bounded(part.text))
 
 
-def _passage(passage: ShownPassage) -> Text:
+def _passage(passage: telling.ShownPassage) -> Text:
     """Where it is from, and its text with the telling sentences bold."""
     text = Text.assemble((f"{short_line(passage.source)}\n", "dim"))
-    for part, telling in passage.parts:
-        text.append(part, "bold" if telling else "")
+    for part, tells in passage.parts:
+        text.append(part, "bold" if tells else "")
     return text
 
 
 def _sure(confidence: float | None) -> str:
     return "" if confidence is None else f"  ({confidence_text(confidence)})"
-
-
-def cited(trace: Trace) -> list[EvidenceTrace]:
-    """The pieces that the answer cites, in its order."""
-    root = next((node for node in trace.nodes if node.parent is None), None)
-    by_id = {item.id: item for item in trace.evidence}
-    return [by_id[name] for name in dict.fromkeys(root.cited if root is not None else ()) if name in by_id]
 
 
 def _bounded(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, fields
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from rich.text import Text
@@ -24,7 +24,6 @@ from atomr_local.catalog.offered import (
     DUMPS,
     FACTS_LICENCE,
     TEXT_LICENCE,
-    WIKIDATA,
     Catalogue,
     OfferedModel,
     OfferedWikipedia,
@@ -43,10 +42,7 @@ from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.dialogs import confirm, error_line
 from atomr_local.tui.widgets.question_box import CleanInput
 from atomr_local.tui.widgets.status_line import SteadyFooter
-
-if TYPE_CHECKING:
-    from atomr_local.indexing.store import IndexEntry
-
+from atomr_local.wishes import WIKIDATA, ModelWish, WikidataWish, WikipediaWish, command_of
 
 # What would be downloaded: the command, its size, time, licence and host. No widget in here.
 
@@ -70,7 +66,7 @@ class DownloadRequest:
     chosen: str
     url: str = ""
     language: str = ""
-    kind: WikipediaKind = "parquet"
+    kind: str = "parquet"
     limit: str = ""
     name: str = ""
     index: str = ""
@@ -109,7 +105,7 @@ def plan_download(request: DownloadRequest, offers: Catalogue, indexes: Sequence
     details = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
     if at_hand(model):
         details += " ✓ Already downloaded. Getting it again compares it with the server."
-    command = Command(f"get {model.name}", ("models", "pull", model.name, "--yes"))
+    command = Command(f"get {model.name}", command_of(ModelWish, name=model.name, yes=True))
     return Download(command, details, _host(model.url(offers.hub)), str(paths.models_dir()))
 
 
@@ -123,7 +119,7 @@ def _address(url: str) -> Download:
     if not url.startswith(("https://", "http://")) or not host:
         raise InputError("no address of a file is given", hint="It begins with https://.")
     details = "Its size is shown when the download starts. See its page for the licence."
-    command = Command("get a model", ("models", "pull", url, "--yes"))
+    command = Command("get a model", command_of(ModelWish, name=url, yes=True))
     return Download(command, details, host, str(paths.models_dir()))
 
 
@@ -131,10 +127,12 @@ def _wikipedia(request: DownloadRequest, offered: Sequence[OfferedWikipedia]) ->
     wikipedia = _in_language(request.language.lower(), offered)
     language, articles, limit = wikipedia.language, wikipedia.articles, _limit(request.limit)
     name = check_name(request.name or f"wikipedia-{language}")
-    size = wikipedia.download_bytes(request.kind, limit)
-    command = ["fetch", "wikipedia", "--language", language, "--kind", request.kind, "--build", name, "--yes"]
-    if limit is not None and limit < articles:
-        command += ["--limit", str(limit), "--max-size", str(size)]
+    kind: WikipediaKind = "dump" if request.kind == "dump" else "parquet"
+    size = wikipedia.download_bytes(kind, limit)
+    part = {"limit": limit, "max_size": size} if limit is not None and limit < articles else {}
+    command = command_of(
+        WikipediaWish, language=language, kind=kind, build=name, contact=request.contact, yes=True, **part
+    )
     about = f"{wikipedia.name}, {min(limit or articles, articles):,} articles."
     if wikipedia not in offered:
         count = f"{limit:,}" if limit else "all"
@@ -146,7 +144,7 @@ def _wikipedia(request: DownloadRequest, offered: Sequence[OfferedWikipedia]) ->
         f"on two cores; it resumes if you stop it. Licence: {TEXT_LICENCE}."
     )
     return _from_wikimedia(
-        f"get the {wikipedia.name} Wikipedia", command, request, details, DUMPS if request.kind == "dump" else DATA_HUB
+        f"get the {wikipedia.name} Wikipedia", command, details, DUMPS if kind == "dump" else DATA_HUB
     )
 
 
@@ -189,20 +187,19 @@ def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
             hint="Its language and wiki, such as simplewiki or enwiki.",
         )
     _, size, seconds = wikidata_slice(index.articles, index.articles)
-    command = ["fetch", "wikidata", "--text-index", index.name, "--site", site, "--build", index.name, "--yes"]
+    command = command_of(
+        WikidataWish, text_index=index.name, site=site, build=index.name, contact=request.contact, yes=True
+    )
     details = (
         f"Facts about {index.articles:,} articles: about {human_size(size)} in {duration(seconds)}, asked for "
         f"politely, fifty at a time; then the graph index {index.name} is built. Licence: {FACTS_LICENCE}."
     )
-    return _from_wikimedia(f"get facts for {index.name}", command, request, details, WIKIDATA)
+    return _from_wikimedia(f"get facts for {index.name}", command, details, WIKIDATA)
 
 
-def _from_wikimedia(
-    title: str, command: Sequence[str], request: DownloadRequest, details: str, server: str
-) -> Download:
-    contact = ("--contact", request.contact) if request.contact else ()
+def _from_wikimedia(title: str, command: tuple[str, ...], details: str, server: str) -> Download:
     place = f"{paths.downloads_dir()} and {paths.indexes_dir()}"
-    return Download(Command(title, (*command, *contact)), details, _host(server), place)
+    return Download(Command(title, command), details, _host(server), place)
 
 
 def _limit(entered: str) -> int | None:
@@ -222,16 +219,13 @@ def _host(url: str) -> str:
 
 def text_indexes() -> list[TextIndex]:
     """The whole text indexes but the starter's. It reads the disk: call it from a worker."""
-    settings = load_settings()
-    return [_text_index(entry, must_stay(settings, entry.name)) for entry in list_indexes()
-            if entry.kind == "text" and entry.manifest is not None and entry.name != STARTER]  # fmt: skip
-
-
-def _text_index(entry: IndexEntry, private: bool) -> TextIndex:
-    manifest = entry.manifest
-    assert manifest is not None
-    files = " ".join(item.path for item in manifest.inputs)
-    return TextIndex(entry.name, int(manifest.counts.get("articles", 0)), site_of(files), private)
+    settings, found = load_settings(), []
+    for entry in list_indexes():
+        if (made := entry.manifest) is not None and entry.kind == "text" and entry.name != STARTER:
+            site = site_of(" ".join(item.path for item in made.inputs))
+            articles, private = int(made.counts.get("articles", 0)), must_stay(settings, entry.name)
+            found.append(TextIndex(entry.name, articles, site, private))
+    return found
 
 
 def site_of(files: str) -> str:
@@ -379,7 +373,7 @@ class FetchScreen(ModalScreen[Command | None]):
 
     @on(Select.Changed, "#fetch-index")
     def _index_changed(self) -> None:
-        index = next((item for item in self._indexes if item.name == self._value("#fetch-index")), None)
+        index = next((item for item in self._indexes if item.name == self._entered("index")), None)
         if index is not None:
             self.query_one("#fetch-site", Input).value = index.site
 
@@ -409,22 +403,11 @@ class FetchScreen(ModalScreen[Command | None]):
         """
         if self._broken is not None:
             raise self._broken
-        request = DownloadRequest(
-            self._chosen,
-            url=self._text("#fetch-url"),
-            language=self._text("#fetch-language"),
-            kind="dump" if self._value("#fetch-kind") == "dump" else "parquet",
-            limit=self._text("#fetch-limit"),
-            name=self._text("#fetch-name"),
-            index=self._value("#fetch-index"),
-            site=self._text("#fetch-site"),
-            contact=self._text("#fetch-contact"),
-        )
-        return plan_download(request, self._offers, self._indexes)
+        entered = {one.name: self._entered(one.name) for one in fields(DownloadRequest) if one.name != "chosen"}
+        return plan_download(DownloadRequest(self._chosen, **entered), self._offers, self._indexes)
 
-    def _text(self, selector: str) -> str:
-        return self.query_one(selector, Input).value.strip()
-
-    def _value(self, selector: str) -> str:
-        value = self.query_one(selector, Select).value
-        return value if isinstance(value, str) else ""
+    def _entered(self, name: str) -> str:
+        """What stands in a field of the forms, which have the names of the request's fields."""
+        field = self.query_one(f"#fetch-{name}")
+        value = field.value if isinstance(field, Input | Select) else ""
+        return value.strip() if isinstance(value, str) else ""

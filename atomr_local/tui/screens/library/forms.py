@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from rich.text import Text
 from textual import on
@@ -16,8 +16,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
+from atomr_local import wishes
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.indexing.readers.detect import GRAPH_FORMATS, format_names
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.idle_embedding import ALL
@@ -31,119 +31,227 @@ if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings
 
 
-# The form for building an index in the background.
+# Forms whose fields are those of a wish, and make its command.
+
+ENDING = ".tar.zst"
+
+
+class _Box(Checkbox):
+    """Shows whether it is checked without colours too."""
+
+    BUTTON_INNER = " "
+
+    def watch_value(self) -> None:
+        self.BUTTON_INNER = "X" if self.value else " "
+        super().watch_value()
+
+
+class WishForm(ModalScreen[Command | None]):
+    """The fields of a wish that `SHOWN` names, each with its label. A field `x` is the widget `#form-x`."""
+
+    SHOWN: ClassVar[tuple[str, ...]] = ()
+    DEFAULT_CSS = """
+    WishForm { align: center middle; }
+    #form { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
+    #form Label { width: 100%; color: $text-muted; }
+    #form Checkbox { width: 100%; border: none; padding: 0 1; }
+    #form-error { height: auto; }
+    """  # noqa: E501
+
+    def __init__(self, wish: type[Any], heading: str, **given: str) -> None:
+        """Make the form; `given` is what stands in fields at first."""
+        super().__init__()
+        self.wish, self._heading, self._given = wish, heading, given
+
+    def compose(self) -> ComposeResult:
+        fields = {one.name: one for one in wishes.parameters_of(self.wish)}
+        with VerticalScroll(id="form", can_focus=False) as body:
+            body.border_title = Text(sanitize_line(self._heading))
+            for name in self.SHOWN:
+                yield from self.field(fields[name])
+            yield Static(id="form-error", markup=False)
+        yield SteadyFooter()
+
+    def field(self, one: wishes.Parameter) -> ComposeResult:
+        """The widgets of a field."""
+        name, offered = f"form-{one.name}", self.offered(one)
+        if one.kind is bool:
+            yield _Box(one.label, id=name)
+            return
+        yield Label(one.label, id=f"{name}-label")
+        if offered is None:
+            suggester = PathSuggester(Path.cwd()) if one.kind is Path else None
+            yield CleanInput(self._given.get(one.name, ""), id=name, suggester=suggester, placeholder=one.example)
+        else:
+            yield Select(offered, prompt=one.example or "Select", allow_blank=bool(one.example), id=name)
+
+    def offered(self, one: wishes.Parameter) -> list[tuple[Text, str]] | None:
+        """What a field can be, as it is shown; None where it is typed."""
+        kind, names = one.settings.get("type"), get_args(one.kind)
+        if isinstance(kind, wishes.ArticleFormat):
+            names = tuple(kind.offered())
+        return [(Text("auto: detected from the content" if name == "auto" else name), name) for name in names] or None
+
+    def on_mount(self) -> None:
+        self.query_one(f"#form-{self.SHOWN[0]}").focus()
+
+    def value(self, name: str) -> Any:
+        """What is filled in a field; None where nothing is chosen."""
+        widget = self.query_one(f"#form-{name}")
+        value = widget.value if isinstance(widget, Input | Checkbox | Select) else None
+        return value.strip() if isinstance(value, str) else None if value is Select.NULL else value
+
+    def command(self, title: str, **given: Any) -> Command:
+        """The command of what is filled in, with what else is given."""
+        known = {one.name for one in wishes.parameters_of(self.wish)}.intersection(self.SHOWN) - set(given)
+        return Command(title, wishes.command_of(self.wish, **{name: self.value(name) for name in known}, **given))
+
+    def made(self) -> Command:
+        """The command.
+
+        Raises:
+            InputError: it cannot be run.
+        """
+        raise NotImplementedError
+
+    @on(Input.Submitted)
+    def action_start(self) -> None:
+        try:
+            self.dismiss(self.made())
+        except AtomrError as error:
+            self.query_one("#form-error", Static).update(error_line(error))
+
 
 _PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library changes that."
 
-_FROM = {
-    "text": "A folder of documents (PDF, notes, office files, mail, …), or a file: document, dump, Parquet, ZIM, JSONL",
-    "graph": "File: N-Triples, Turtle, Wikidata JSON, JSONL",
-}
 
+class BuildScreen(WishForm):
+    """Builds an index in the background."""
 
-class BuildScreen(ModalScreen[Command | None]):
-    DEFAULT_CSS = """
-    BuildScreen { align: center middle; }
-    #build { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
-    #build Label { width: 100%; color: $text-muted; }
-    #build-error { height: auto; }
-    """  # noqa: E501
+    SHOWN = ("inputs", "format_", "name", "text_index")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Build nothing", id="build.close"),
-        Binding("ctrl+s", "build", "Build", tooltip="Build in the background", id="build.start"),
+        Binding("ctrl+s", "start", "Build", tooltip="Build in the background", id="build.start"),
     ]
 
     def __init__(self, text_indexes: Sequence[str] = ()) -> None:
         """Make the screen; a graph can be cut to the articles of one of `text_indexes`."""
-        super().__init__()
+        super().__init__(wishes.GraphWish, "Build an index")
         self._text_indexes = list(text_indexes)
-        self._article_formats = format_names()
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="build", can_focus=False) as body:
-            body.border_title = "Build an index"
+    def field(self, one: wishes.Parameter) -> ComposeResult:
+        if one.name == "inputs":
             yield Label("What")
             yield Select(
                 [("text: documents or articles to search and quote", "text"), ("graph: facts to look up", "graph")],
-                value="text", allow_blank=False, id="build-kind",
+                value="text", allow_blank=False, id="form-kind",
             )  # fmt: skip
-            yield Label(id="build-from")
-            yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
-            yield Label(_PRIVATE, id="build-private")
-            yield Label("Format")
-            yield Select(_formats(self._article_formats), value="auto", allow_blank=False, id="build-format")
-            yield Label("Name of the index; an older one is replaced when all is done")
-            yield CleanInput(id="build-name", placeholder="such as simple-wiki")
-            yield Label("Graph only about the articles of this text index", id="build-slice-label")
-            yield Select(
-                [(Text(sanitize_line(name)), name) for name in self._text_indexes],
-                prompt="everything",
-                id="build-slice",
-            )
-            yield Static(id="build-error", markup=False)
-        yield SteadyFooter()
+        yield from super().field(one)
+        if one.name == "inputs":
+            yield Label(_PRIVATE, id="form-private")
+
+    def offered(self, one: wishes.Parameter) -> list[tuple[Text, str]] | None:
+        if one.name == "text_index":
+            return [(Text(sanitize_line(name)), name) for name in self._text_indexes]
+        return super().offered(one)
 
     def on_mount(self) -> None:
         self._kind_changed()
-        self.query_one("#build-file").focus()
+        super().on_mount()
 
-    @on(Select.Changed, "#build-kind")
+    @on(Select.Changed, "#form-kind")
     def _kind_changed(self) -> None:
-        graph = self._kind == "graph"
-        self.query_one("#build-from", Label).update(_FROM["graph" if graph else "text"])
-        for name in ("#build-slice", "#build-slice-label"):
-            self.query_one(name).display = graph and bool(self._text_indexes)
+        self.wish = wishes.GraphWish if self._kind == "graph" else wishes.TextWish
+        fields = {one.name: one for one in wishes.parameters_of(self.wish)}
+        self.query_one("#form-inputs-label", Label).update(fields["inputs"].label)
+        for name in ("#form-text_index", "#form-text_index-label"):
+            self.query_one(name).display = "text_index" in fields and bool(self._text_indexes)
         self._file_changed()
-        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else self._article_formats))
+        self.query_one("#form-format_", Select).set_options(self.offered(fields["format_"]) or [])
 
-    @on(Input.Changed, "#build-file")
+    @on(Input.Changed, "#form-inputs")
     def _file_changed(self) -> None:
         try:
-            folder = path_from(self.query_one("#build-file", Input).value, Path.cwd()).is_dir()
+            folder = path_from(self.value("inputs"), Path.cwd()).is_dir()
         except (InputError, OSError):
             folder = False
-        self.query_one("#build-private").display = folder and self._kind == "text"
+        self.query_one("#form-private").display = folder and self._kind == "text"
 
     @property
     def _kind(self) -> str:
-        return str(self.query_one("#build-kind", Select).value)
+        return str(self.query_one("#form-kind", Select).value)
 
-    @on(Input.Submitted)
-    def action_build(self) -> None:
-        field = "#build-file"
+    def made(self) -> Command:
+        field = "inputs"
         try:
-            path = self._path()
-            field = "#build-name"
-            name = check_name(self.query_one(field, Input).value.strip())
-        except AtomrError as error:
-            self.query_one("#build-error", Static).update(error_line(error))
-            self.query_one(field).focus()
-        else:
-            self.dismiss(self._command(path, name))
+            path, field = self._path(), "name"
+            name = check_name(self.value(field))
+        except AtomrError:
+            self.query_one(f"#form-{field}").focus()
+            raise
+        return self.command(f"build {self._kind} {name}", inputs=(path,))
 
     def _path(self) -> Path:
         """
         Raises:
             InputError: there is nothing of this kind to build from.
         """
-        written = self.query_one("#build-file", Input).value
-        path = path_from(written, Path.cwd(), such_as="~/notes" if self._kind == "text" else "facts.jsonl")
+        path = path_from(self.value("inputs"), Path.cwd(), such_as="~/notes" if self._kind == "text" else "facts.jsonl")
         if not path.is_file() and not (path.is_dir() and self._kind == "text"):
             what = "not a file" if self._kind == "graph" else "neither a file nor a folder"
             raise InputError(f"{path} is {what}", hint="Name one that is there.")
         return path
 
-    def _command(self, path: Path, name: str) -> Command:
-        kind, chosen = self._kind, self.query_one("#build-format", Select).value
-        arguments = [kind, "build", str(path), "--name", name, "--format", str(chosen)]
-        part = self.query_one("#build-slice", Select).value
-        if kind == "graph" and part in self._text_indexes:
-            arguments += ["--text-index", str(part)]
-        return Command(f"build {kind} {name}", tuple(arguments))
+
+_CLOSE = Binding("escape", "dismiss", "Close", tooltip="Leave everything as it is", id="transfer.close")
 
 
-def _formats(names: Sequence[str]) -> list[tuple[str, str]]:
-    return [("auto: detected from the content" if name == "auto" else name, name) for name in names]
+class ExportIndexScreen(WishForm):
+    SHOWN = ("file", "licence", "source", "replace", "share_private")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        _CLOSE,
+        Binding("ctrl+s", "start", "Write", tooltip="Write the file in the background", id="transfer.write"),
+    ]
+
+    def __init__(self, item: LibraryItem) -> None:
+        """Ask where to write the index `item`."""
+        heading = f"Export the {item.kind} index {item.name}"
+        super().__init__(wishes.ExportWish, heading, file=f"{item.name}{ENDING}")
+        self._item = item
+
+    def field(self, one: wishes.Parameter) -> ComposeResult:
+        if self._item.private or one.name != "share_private":
+            yield from super().field(one)
+
+    def made(self) -> Command:
+        file, item = path_from(self.value("file"), Path.cwd(), such_as=f"index{ENDING}"), self._item
+        if not file.parent.is_dir():
+            raise InputError(f"{file.parent} is no folder", hint="Name one that is there.")
+        if file.exists() and not self.value("replace"):
+            raise InputError(f"{file} is there already", hint="Name another file, or let it be replaced.")
+        if item.private and not self.value("share_private"):
+            raise InputError(f"the index {item.name} is private", hint="Say below that it may be written for others.")
+        return self.command(
+            f"export {item.kind} {item.name}", name=item.name, file=file, kind=item.kind, share_private=item.private
+        )
+
+
+class ImportIndexScreen(WishForm):
+    SHOWN = ("file", "called", "replace")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        _CLOSE,
+        Binding("ctrl+s", "start", "Get it", tooltip="Check the file and take it in, in the background",
+                id="transfer.get"),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__(wishes.ImportWish, "Import an index")
+
+    def made(self) -> Command:
+        file, name = path_from(self.value("file"), Path.cwd(), such_as=f"index{ENDING}"), self.value("called")
+        if not file.is_file():
+            raise InputError(f"{file} is not a file", hint="Name one that `atomr indexes export` has written.")
+        return self.command(f"import {check_name(name) if name else file.name}", file=file)
 
 
 # The models and indexes on this machine: how large and old, whether whole, and which are in use.
@@ -281,131 +389,3 @@ def _folder_details(settings: dict[str, Any]) -> list[str]:
     last = str(settings.get("last_sync", ""))[:16].replace("T", " ")
     lines = [f"last sync {last}: {documents.get('files', 0)} files read, {count} could not be read"]
     return [*lines, *(f"  {path}: {reason}" for path, reason in unread.get("samples", ())[:_UNREAD_SHOWN])]
-
-
-# Forms that hand an index on: written to a file for others, and taken in from such a file.
-
-ENDING = ".tar.zst"
-
-
-class _Box(Checkbox):
-    """Shows whether it is checked without colours too."""
-
-    BUTTON_INNER = " "
-
-    def watch_value(self) -> None:
-        self.BUTTON_INNER = "X" if self.value else " "
-        super().watch_value()
-
-
-class _TransferScreen(ModalScreen[Command | None]):
-    """A form whose fields make a command."""
-
-    DEFAULT_CSS = """
-    _TransferScreen { align: center middle; }
-    .transfer { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
-    .transfer Label { width: 100%; color: $text-muted; }
-    .transfer Checkbox { width: 100%; border: none; padding: 0 1; }
-    #transfer-error { height: auto; }
-    """  # noqa: E501
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Close", tooltip="Leave everything as it is", id="transfer.close"),
-    ]
-
-    def on_mount(self) -> None:
-        self.query_one("#transfer-file").focus()
-
-    def _field(self, name: str) -> str:
-        return self.query_one(f"#transfer-{name}", Input).value.strip()
-
-    def _checked(self, name: str) -> bool:
-        return any(box.value for box in self.query(f"#transfer-{name}").results(Checkbox))
-
-    def _file(self) -> Path:
-        return path_from(self.query_one("#transfer-file", Input).value, Path.cwd(), such_as=f"index{ENDING}")
-
-    def _made(self) -> Command:
-        """The command of what is filled in.
-
-        Raises:
-            InputError: it cannot be run.
-        """
-        raise NotImplementedError
-
-    @on(Input.Submitted)
-    def action_start(self) -> None:
-        try:
-            self.dismiss(self._made())
-        except AtomrError as error:
-            self.query_one("#transfer-error", Static).update(error_line(error))
-
-
-class ExportIndexScreen(_TransferScreen):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "start", "Write", tooltip="Write the file in the background", id="transfer.write"),
-    ]
-
-    def __init__(self, item: LibraryItem) -> None:
-        """Ask where to write the index `item`."""
-        super().__init__()
-        self._item = item
-
-    def compose(self) -> ComposeResult:
-        item = self._item
-        with VerticalScroll(classes="transfer", can_focus=False) as body:
-            body.border_title = Text(sanitize_line(f"Export the {item.kind} index {item.name}"))
-            yield Label("File to write; it names the inputs of the index without folders")
-            yield CleanInput(f"{item.name}{ENDING}", id="transfer-file", suggester=PathSuggester(Path.cwd()))
-            yield Label("Licence of the content")
-            yield CleanInput(id="transfer-licence", placeholder="such as CC BY-SA 4.0; empty: not stated")
-            yield Label("Where the content comes from")
-            yield CleanInput(id="transfer-source", placeholder="such as the address of a dump; empty: not stated")
-            yield _Box("Replace a file that is there", id="transfer-replace")
-            if item.private:
-                yield _Box("The index is private: write it for others all the same", id="transfer-share")
-            yield Static(id="transfer-error", markup=False)
-        yield SteadyFooter()
-
-    def _made(self) -> Command:
-        file, item = self._file(), self._item
-        if not file.parent.is_dir():
-            raise InputError(f"{file.parent} is no folder", hint="Name one that is there.")
-        if file.exists() and not self._checked("replace"):
-            raise InputError(f"{file} is there already", hint="Name another file, or let it be replaced.")
-        if item.private and not self._checked("share"):
-            raise InputError(f"the index {item.name} is private", hint="Say below that it may be written for others.")
-        arguments = ["indexes", "export", "--kind", item.kind]
-        for name in ("licence", "source"):
-            if said := self._field(name):
-                arguments.append(f"--{name}={said}")
-        arguments += ["--replace"] if self._checked("replace") else []
-        arguments += ["--share-private"] if item.private else []
-        return Command(f"export {item.kind} {item.name}", (*arguments, "--", item.name, str(file)))
-
-
-class ImportIndexScreen(_TransferScreen):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "start", "Get it", tooltip="Check the file and take it in, in the background",
-                id="transfer.get"),
-    ]  # fmt: skip
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="transfer", can_focus=False) as body:
-            body.border_title = "Import an index"
-            yield Label("File exported elsewhere; checked in full before it is opened")
-            yield CleanInput(
-                id="transfer-file", suggester=PathSuggester(Path.cwd()), placeholder=f"index{ENDING}; → completes"
-            )
-            yield Label("Name for the index")
-            yield CleanInput(id="transfer-name", placeholder="empty: as its maker called it")
-            yield _Box("Replace an index of this name", id="transfer-replace")
-            yield Static(id="transfer-error", markup=False)
-        yield SteadyFooter()
-
-    def _made(self) -> Command:
-        file, name = self._file(), self._field("name")
-        if not file.is_file():
-            raise InputError(f"{file} is not a file", hint="Name one that `atomr indexes export` has written.")
-        named = ["--name", check_name(name)] if name else []
-        replaced = ["--replace"] if self._checked("replace") else []
-        return Command(f"import {name or file.name}", ("indexes", "import", *named, *replaced, "--", str(file)))

@@ -16,14 +16,13 @@ from atomr_local.cli.options import (
     StrategyChoice,
     assigned_options,
     check_assigned,
-    option,
     options_of,
-    parameters,
     set_option,
 )
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.wishes import option, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

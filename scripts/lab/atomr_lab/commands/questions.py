@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.cli.completion import graph_indexes, text_indexes
-from atomr_local.cli.options import ModelChoice, flag, option, options_of, overrides, parameters
+from atomr_local.cli.options import ModelChoice, options_of, overrides
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import Cancelled, WebDisabledError
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.wishes import flag, option, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from support.stopping import needs_stopping, stop_while_it_waits
 
+from atomr_local import sandbox
 from atomr_local.errors import MissingPartError
-from atomr_local.indexing.readers import child_process
 from atomr_local.indexing.readers.base import PageWork, Section
-from atomr_local.indexing.readers.child_process import ChildProcess
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
+from atomr_local.sandbox import Sandbox
 
 # Short enough for the check of openings never closed, and quadratic in the tokeniser, which answers to no signal.
 HOSTILE = "<b>" * 1_500 + "|}\n{|\n|{\n;" * 1_500
@@ -26,7 +26,7 @@ def parser() -> Iterator[PageParser]:
     parser.close()
 
 
-def child(parser: PageParser, number: int = 0) -> ChildProcess:
+def child(parser: PageParser, number: int = 0) -> Sandbox:
     return parser._readers[number].child
 
 
@@ -121,12 +121,12 @@ def test_a_process_that_cannot_be_started_is_told(
     parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     if broken == "no executable":
-        monkeypatch.setattr(child_process.sys, "executable", str(tmp_path / "none"))
+        monkeypatch.setattr(sandbox.sys, "executable", str(tmp_path / "none"))
         message = "cannot be started.*none"
     else:
-        worker = tmp_path / "worker.py"
-        worker.write_text("raise SystemExit('out of order')")
-        monkeypatch.setattr(child(parser), "_worker", worker)
+        (tmp_path / "broken_worker.py").write_text("raise SystemExit('out of order')")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setattr(child(parser), "_function", "broken_worker:serve")
         message = "does not start: out of order"
     with pytest.raises(MissingPartError, match=message):
         read(parser, "a")

@@ -97,9 +97,9 @@ def test_an_embedder_that_counts_in_its_own_way_is_asked_here() -> None:
         def of_words(self, words: Any) -> int:
             return len(words)
 
-    assert page_worker.page_work(3, 120, Own()).worker is None
-    assert page_worker.page_work(3, 120, None).worker is not None
-    assert page_worker.page_work(1, 120, None).worker is None
+    assert page_worker.page_work(3, 120, Own()).function is None
+    assert page_worker.page_work(3, 120, None).function is not None
+    assert page_worker.page_work(1, 120, None).function is None
 
 
 def test_a_process_that_reads_pages_loads_no_heavy_library() -> None:

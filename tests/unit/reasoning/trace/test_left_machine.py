@@ -21,7 +21,8 @@ from atomr_local.history.store import History
 from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.trace.events import Event, LeavesMachine
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.reasoning.trace.schema import Departure, Trace, left_machine
+from atomr_local.reasoning.trace.schema import Departure, Trace
+from atomr_local.reasoning.trace.telling import left_machine
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.web import SEARCH_HOST, WebSource

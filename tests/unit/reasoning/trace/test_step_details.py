@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from atomr_local.reasoning.candidates import Candidate
-from atomr_local.reasoning.trace.schema import NodeTrace, kind_text, method_text, origin_text
-from atomr_local.reasoning.trace.telling import bounded, is_stage, step_details, step_title, winner_text
+from atomr_local.reasoning.trace.schema import NodeTrace
+from atomr_local.reasoning.trace.telling import (
+    bounded,
+    is_stage,
+    kind_text,
+    method_text,
+    origin_text,
+    step_details,
+    step_title,
+    winner_text,
+)
 from atomr_local.sources.protocol import Value
 
 SEARCH = {"name": "search", "input": "Metropolis"}

@@ -6,17 +6,13 @@ from dataclasses import replace
 from typing import get_args
 
 from atomr_local.reasoning import confidence as signals
-from atomr_local.reasoning.trace.schema import (
+from atomr_local.reasoning.trace.schema import Method, NodeTrace, Trace, rating_text, taken_from_step
+from atomr_local.reasoning.trace.telling import (
     MEASURES,
     METHODS,
-    Method,
-    NodeTrace,
-    Trace,
     check_text,
     computation_text,
     measures_text,
-    rating_text,
-    taken_from_step,
     warning_text,
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, warning_text
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
+from atomr_local.reasoning.trace.telling import warning_text
 from atomr_local.reasoning.verdict.judge import unmentioned_years
 
 

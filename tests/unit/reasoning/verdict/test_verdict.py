@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from atomr_local.language.question import read_question
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.reasoning.verdict.judge import AnswerVerdict, AvailableSources, judge, repeats
-from atomr_local.reasoning.verdict.reasons import indirect, mentioned
+from atomr_local.reasoning.verdict.reasons import mentioned
 
 QUESTION = "How many people visit the Louvre?"
 PAGE = EvidenceTrace("e1", "text", "Louvre", "The Louvre is a museum in Paris.", 0.5, "", {})
@@ -296,7 +297,7 @@ def test_choices_and_parts_of_names_are_no_repetition(question: str, answers: li
     ],
 )
 def test_questions_inside_a_sentence(question: str, said: str) -> None:
-    assert indirect(question) == said
+    assert read_question(question).clause == said
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from support.graph_world import Asker
 
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.language.question import read_question
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.qualified_statements import split_time
 from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.tree.nodes import Operator
 
@@ -195,7 +195,7 @@ def test_filter_at_a_time(asker: Asker, name: str, condition: str, expected: boo
     ],
 )
 def test_times_in_texts(text: str, rest: str, span: str | None) -> None:
-    found, time = split_time(text)
+    found, time = read_question(text).time
     assert (found, time.span.text if time else None) == (rest, span)
 
 

@@ -228,7 +228,7 @@ def test_no_byte_is_lost_when_the_process_is_stopped_for_a_while(
     with running_query(directory, long, timeout=100, max_rows=200) as running:
         batches = running.batches()
         rows = next(batches)
-        stop_while_it_waits(running._process._process)
+        stop_while_it_waits(running._process.process)
         rows += [row for batch in batches for row in batch]
     assert [row["v10"] for row in rows] == ["0123456789" * 1024] * 200
 

@@ -159,7 +159,7 @@ def test_a_crash_ends_the_process_and_the_next_query_works(
     with pytest.raises(QueryError, match="nested too deeply"):
         session.query("SELECT * " + "{" * 50_000 + "?s ?p ?o" + "}" * 50_000, Cancellation())
     assert capitals(session)
-    os.kill(started[1]._process.pid, signal.SIGKILL)  # as the system does where memory is short
+    os.kill(started[1].process.pid, signal.SIGKILL)  # as the system does where memory is short
     soon("the process is gone", lambda: not started[1].alive())
     assert capitals(session)
     assert len(started) == 3
@@ -197,7 +197,7 @@ def test_closing_ends_a_query_that_runs_and_there_are_none_after(
 def test_two_questions_do_not_share_a_process(source: GraphSource, started: list[QueryProcess]) -> None:
     first, second = source.query_session(), source.query_session()
     assert first.query(CAPITALS, Cancellation()) == second.query(CAPITALS, Cancellation())
-    assert len({process._process.pid for process in started}) == 2
+    assert len({process.process.pid for process in started}) == 2
     first.close()
     assert [process.alive() for process in started] == [False, True]
     second.close()
@@ -302,7 +302,7 @@ from atomr_local.errors import QueryError
 from atomr_local.sources.graph import GraphSource
 session = GraphSource.open(__import__("pathlib").Path(sys.argv[1])).query_session()
 session.query("ASK {}", Cancellation())
-print(session._runner._process._process.pid, flush=True)
+print(session._runner._process.process.pid, flush=True)
 if sys.argv[2] == "idle":
     time.sleep(60)
 session.query(sys.argv[2], Cancellation(), seconds=60)

@@ -30,7 +30,7 @@ def test_known_templates_start_no_process(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     assert "Hé?" in render(CHATML)
     try:
         header = read_header(starter_model_path())

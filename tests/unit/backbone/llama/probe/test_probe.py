@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -46,16 +47,14 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProbeTask:
 
 
 @pytest.fixture
-def child(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Sets what the child does; `task` and `tell` are there."""
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets what the child does; `task`, `parent` and `tell` are there."""
 
     def does(code: str) -> None:
-        begin = (
-            "import json, os, signal, sys, time\n"
-            "task = json.loads(sys.argv[-1])\n"
-            f"tell = lambda **what: print({probe.MARK!r} + json.dumps(what), flush=True)\n"
-        )
-        monkeypatch.setattr(probe, "_RUN", begin + code)
+        begin = "import os, signal, sys, time\ndef run(task, parent):\n    tell = lambda **what: parent.send(what)\n"
+        (tmp_path / "probe_child.py").write_text(begin + indent(code, "    "))
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setattr(probe, "_CHILD", "probe_child:run")
 
     return does
 
@@ -79,7 +78,8 @@ def test_a_child_that_dies_of_a_signal(name: str, task: ProbeTask, child: Callab
         ("tell(done=True, numbers=True)\nos.kill(os.getpid(), signal.SIGKILL)", "killed"),
         ("sys.exit(1)", "unknown"),
         ("print('x' * 1_000_000)\nprint('\\x1b]52;c;x\\x07' * 10)\ntell(done=True)", "ok"),
-        (f"print({probe.MARK!r} + 'no JSON')\nprint({probe.MARK!r} + '[1]')", "unknown"),
+        ("parent.write(b'no JSON')\nsys.exit(1)", "unknown"),
+        ("parent.send([1])\nsys.exit(1)", "unknown"),
     ],
 )
 def test_other_ends_of_a_child(code: str, ended: str, task: ProbeTask, child: Callable[[str], None]) -> None:
@@ -152,13 +152,14 @@ def test_the_child_has_no_terminal_and_no_input_and_is_told_the_way(
 def test_the_child_ends_with_its_parent() -> None:
     # The real child, waiting in its first step; its parent is killed.
     code = (
-        "import os, subprocess, sys, json, time\n"
-        "task = json.dumps({'parent': os.getpid()})\n"
-        "code = 'import sys, time; from atomr_local.backbone.llama import probe_process as p; "
-        "p._run = lambda task: (p._report(stage=1), time.sleep(600)); p.main()'\n"
-        "child = subprocess.Popen([sys.executable, '-c', code, task], stdout=subprocess.PIPE)\n"
-        "child.stdout.readline(); child.stdout.readline()\n"
-        "print(child.pid, flush=True)\n"
+        "import time\n"
+        "from pathlib import Path\n"
+        "from atomr_local.backbone.llama import probe\n"
+        "from atomr_local.sandbox import Sandbox\n"
+        "child = Sandbox('time:sleep', lambda: 600, probe._LIMITS)\n"
+        "child.launch()\n"
+        "time.sleep(2)\n"
+        "print(child.process.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
