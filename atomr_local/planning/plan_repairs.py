@@ -312,7 +312,7 @@ def in_asked_form(tree: Tree, typed: str = "") -> Tree:
         return tree
     asked = f"{tree.question} {typed}"
     repair: Callable[[Tree, Node, str], Tree | None]
-    for repair in (_choice_of_two, _whole_date, _unit_of_question, _period_itself):
+    for repair in (_choice_of_two, _verdict_of_two, _whole_date, _unit_of_question, _period_itself):
         changed = repair(tree, steps[-1], asked)
         if changed is not None:
             return renumbered(changed)
@@ -324,15 +324,38 @@ def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
     call = last.operation
     if call is None or call.operation is not Operation.IS or call.direction not in DIRECTIONS:
         return None
-    names = [_head(tree, operand) for operand in call.operands]
-    if len(names) != 2 or not all(names):
-        return None
-    one, other = (re.escape(name) for name in names)
-    between = rf"\W+{any_of(_WORDS.choice)}\s+(?:the\s+)?"
-    if not re.search(rf"\b(?:{one}{between}{other}|{other}{between}{one})\b", asked, re.IGNORECASE):
+    if not _choose(*_heads_of_two(tree, call), asked):
         return None
     compare = OperationCall(Operation.COMPARE, call.operands, (call.direction,))
     return _ending(tree, replace(last, operation=compare), Expects(AnswerType.THING))
+
+
+def _heads_of_two(tree: Tree, call: OperationCall) -> tuple[str, str]:
+    """What the two operands are of; "" where that is not told, or there are not two."""
+    names = [_head(tree, operand) for operand in call.operands]
+    return (names[0], names[1]) if len(names) == 2 else ("", "")
+
+
+def _choose(one: str, other: str, asked: str) -> bool:
+    """Whether the question offers a choice between the two."""
+    if not one or not other:
+        return False
+    between = rf"\W+{any_of(_WORDS.choice)}\s+(?:the\s+)?"
+    one, other = re.escape(one), re.escape(other)
+    return re.search(rf"\b(?:{one}{between}{other}|{other}{between}{one})\b", asked, re.IGNORECASE) is not None
+
+
+def _verdict_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """`Compare([1], [2], "earlier")` for "Was A older than B?" says whether A is; of two that are alike, neither is."""
+    call, expects = last.operation, tree.expects
+    if call is None or call.operation is not Operation.COMPARE or expects is None:
+        return None
+    names = _heads_of_two(tree, call)
+    places = [asked.casefold().find(name.casefold()) if name else -1 for name in names]
+    if expects.type is not AnswerType.YES_NO or min(places) < 0 or _choose(*names, asked):
+        return None
+    operands = call.operands if places[0] < places[1] else call.operands[::-1]
+    return _ending(tree, replace(last, operation=OperationCall(Operation.IS, operands, call.words)), expects)
 
 
 def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:

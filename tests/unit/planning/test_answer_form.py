@@ -9,6 +9,9 @@ from atomr_local.tree.compact import parse_compact, to_compact
 
 AREAS = '1. What is the area of Slovenia? = Relate("Slovenia", "area")\n2. What is the area of Lebanon? = Relate("Lebanon", "area")\n'
 HEIGHT = '1. How high is Lhotse? = Relate("Lhotse", "elevation")'
+PEOPLE = (
+    '1. When was Ann born? = Relate("Ann", "date of birth")\n2. When was Bob born? = Relate("Bob", "date of birth")\n'
+)
 DIED = '1. When did Ann Lee die? = Relate("Ann Lee", "date of death")'
 OPERAS = '1. Which operas? = Relate("Verdi", "operas")\n2. When was [1] first performed? = Relate([1], "first performance")\n'
 
@@ -144,3 +147,13 @@ def test_the_direction_is_the_one_that_the_person_asked_for(typed: str, written:
     assert made[-1] == f'3. Which? = Compare([1], [2], "{direction}")'
     top = plan("Which one?", "thing", TWO + f'3. Which? = Top([1], [2], "{written}", 2)', typed)
     assert top[-1].endswith(f'"{direction}", "2")')
+
+
+def test_a_comparison_for_yes_or_no_says_whether_the_first_that_the_question_names_is_it() -> None:
+    compared = '3. Which is older? = Compare([1], [2], "earlier")'
+    made = plan("Was Ann older than Bob?", "yes/no", PEOPLE + compared, "Was Ann older than Bob?")
+    assert made[-1] == '3. Which is older? = Is([1], [2], "earlier")'
+    made = plan("Was Bob older than Ann?", "yes/no", PEOPLE + compared, "Was Bob older than Ann?")
+    assert made[-1] == '3. Which is older? = Is([2], [1], "earlier")'
+    for choice, expects in (("Who was older, Ann or Bob?", "person"), ("Was Ann or Bob older?", "yes/no")):
+        assert plan(choice, expects, PEOPLE + compared, choice)[-1] == compared
