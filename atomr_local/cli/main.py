@@ -124,7 +124,7 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
 
     Without a command, the terminal UI opens; with --plain, a session without a screen.
 
-    Example: atomr ask "Which country is Lake Como in?"
+    Example: atomr ask "Who directed the 1948 film of Hamlet?"
     """
     _start_logging(log_level, ctx.invoked_subcommand or "terminal UI")
     if ctx.obj is not None and ctx.invoked_subcommand not in _LIGHT:  # a process of its own
