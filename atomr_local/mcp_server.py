@@ -167,6 +167,18 @@ class PageText(BaseModel):
         text = " ".join(sentence.text.strip() for sentence in page.sentences)
         return cls(title=sanitize(page.title), text=sanitize(text), similar_titles=[])
 
+    @classmethod
+    def with_title(cls, title: str, assistant: Assistant) -> PageText:
+        """The page, cut where it is very long, or titles like this one."""
+        found = assistant.lookups.read_page(title)
+        if found is None:
+            similar = assistant.lookups.similar_titles(title)
+            return cls(title="", text="", similar_titles=[sanitize(item) for item in similar])
+        told = cls.of(found)
+        if len(told.text) > _LONGEST_PAGE:
+            told.text = f"{told.text[:_LONGEST_PAGE]}…"
+        return told
+
 
 class Entity(BaseModel):
     """An entity of the graph, or a plain value."""
@@ -490,7 +502,7 @@ def make_server(
     @server.tool(title="Read a page", annotations=_READS)
     async def read_page(title: Annotated[str, _text("Title of a page.")], ctx: Context[Any]) -> PageText:
         """Read a whole page of the text index by its title; without such a page, titles like it."""
-        return await look_up(ctx, lambda _: _page(assistant, title))
+        return await look_up(ctx, lambda _: PageText.with_title(title, assistant))
 
     @server.tool(title="Find an entity", annotations=_READS)
     async def find_entity(
@@ -534,7 +546,7 @@ def _add_resources(server: MCPServer[Any], assistant: Assistant, answers: Answer
         "atomr://page/{title}", title="Page", description="A page of the text index.", mime_type="text/plain"
     )
     async def page(title: str, ctx: Context[Any]) -> str:
-        found: PageText = await look_up(ctx, lambda _: _page(assistant, title), ResourceError)
+        found: PageText = await look_up(ctx, lambda _: PageText.with_title(title, assistant), ResourceError)
         if not found.text:
             raise ResourceError("no page has this title")
         return found.text
@@ -560,17 +572,6 @@ def _add_resources(server: MCPServer[Any], assistant: Assistant, answers: Answer
         if found is None:
             raise ResourceError(f"no answer of this session has this trace; the last {KEPT} are kept")
         return json.dumps(without_paths_in(json.loads(found.export("json"))), ensure_ascii=False, indent=2)
-
-
-def _page(assistant: Assistant, title: str) -> PageText:
-    found = assistant.lookups.read_page(title)
-    if found is None:
-        similar = assistant.lookups.similar_titles(title)
-        return PageText(title="", text="", similar_titles=[sanitize(item) for item in similar])
-    told = PageText.of(found)
-    if len(told.text) > _LONGEST_PAGE:
-        told.text = f"{told.text[:_LONGEST_PAGE]}…"
-    return told
 
 
 def _entity(assistant: Assistant, qid: str) -> str:

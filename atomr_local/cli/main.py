@@ -20,6 +20,8 @@ try:
     from atomr_local.sanitize import sanitize, sanitize_line
 
     if TYPE_CHECKING:
+        from importlib.metadata import EntryPoint
+
         from atomr_local.log_file import LogLevel
 except KeyboardInterrupt:  # pressed before main() can report it
     print("Cancelled", file=sys.stderr)
@@ -52,20 +54,30 @@ _COMPLETES = "_ATOMR_COMPLETE"  # the shell asks what may follow: `completion.py
 _LIGHT = frozenset({"completion", "config", "examples", "history", "strategies", "tree"})
 
 
+def _plugged() -> dict[str, EntryPoint]:
+    """The commands of other packages by name; looking for them reads what is installed, so only where it matters."""
+    from atomr_local.plugins import COMMAND_GROUP, offered
+
+    return dict(sorted(offered(COMMAND_GROUP, _COMMANDS).items()))
+
+
+def _loaded(part: EntryPoint) -> click.Command:
+    from atomr_local.plugins import load
+
+    command: click.Command = load(part, "command", click.Command, called=False)
+    return command
+
+
 class _LazyGroup(click.Group):
-    """The program's commands, then those that other packages offer (`docs/reference/plugins.md`)."""
+    """The program's commands, then those that other packages offer (docs/how-to/plug-in.md)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from atomr_local.plugins import COMMAND_GROUP, offered
-
-        return [*_COMMANDS, *sorted(offered(COMMAND_GROUP, _COMMANDS))]
+        return [*_COMMANDS, *_plugged()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            from atomr_local.plugins import COMMAND_GROUP, load, offered
-
-            part = offered(COMMAND_GROUP, _COMMANDS).get(cmd_name)
-            return None if part is None else load(part, "command", click.Command, called=False)
+            part = _plugged().get(cmd_name)
+            return None if part is None else _loaded(part)
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"atomr_local.cli.{module}"), attribute)
         return command
@@ -79,10 +91,8 @@ class _LazyGroup(click.Group):
             click.UsageError: there is no such command.
         """
         given = args[0]
-        if given in _COMMANDS or given.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        known = self.list_commands(ctx)
-        if given in known:
+        no_name = given.startswith("-") or ctx.resilient_parsing
+        if no_name or given in _COMMANDS or given in (known := self.list_commands(ctx)):
             return super().resolve_command(ctx, args)
         shown = sanitize_line(given)
         if " " in given.strip() or given.rstrip().endswith("?"):
@@ -93,13 +103,12 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lines = [(name, entry[2]) for name, entry in _COMMANDS.items()]
-        for name in self.list_commands(ctx)[len(lines) :]:
+        for name, part in _plugged().items():
             try:
-                command = self.get_command(ctx, name)
+                told = _loaded(part).get_short_help_str(80)
             except AtomrError as error:
-                lines.append((name, f"cannot be used: {sanitize_line(str(error))}"))
-            else:
-                lines.append((name, sanitize_line(command.get_short_help_str(80)) if command else ""))
+                told = f"cannot be used: {error}"
+            lines.append((name, sanitize_line(told)))
         with formatter.section("Commands"):
             formatter.write_dl(lines)
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from rapidfuzz import fuzz
 
 from atomr_local.language.sentences import gathered, spread, terms
-from atomr_local.language.words import english
+from atomr_local.language.words import english, without_suffix
 
 # Combining marks: which of them are an accent or a point that may be left out, and which are part of the letter.
 #
@@ -164,6 +164,13 @@ def name_forms(text: str) -> tuple[str, str, str]:
 def words(text: str) -> list[str]:
     """The words of the text's key; where words are not marked by spaces, its characters."""
     return spread(name_key(text)).split()
+
+
+def telling_stems(text: str) -> list[str]:
+    """The stems of the words of a search that say something by themselves; of all of them where none does."""
+    found = words(text)
+    telling = [word for word in found if word not in english().stop]
+    return [without_suffix(word) for word in telling or found]
 
 
 def comparable(text: str) -> list[str]:

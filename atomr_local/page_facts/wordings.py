@@ -113,11 +113,6 @@ def names_something(relation: str) -> bool:
     return known is None or known.kind in _NAMES
 
 
-def is_place(relation: str) -> bool:
-    known = known_property(relation)
-    return known is not None and known.kind in {"place", "city"}
-
-
 def mention(name: str) -> str:
     """A name as a question holds it: "the 1948 film Hamlet" for "Hamlet (1948 film)"."""
     bare, qualifier = split_qualifier(name)

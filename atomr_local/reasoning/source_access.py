@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
-from atomr_local.language.names import base_key, name_key, split_qualifier, words
-from atomr_local.language.words import english, without_suffix
+from atomr_local.language.names import base_key, name_key, split_qualifier, telling_stems, words
 from atomr_local.reasoning.retrieval import may_use
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -466,8 +465,8 @@ _LEAST_IDF = 1e-6
 
 def ranked_by_words(query: str, evidence: Sequence[Evidence], k: int) -> list[Evidence]:
     """The k pieces that suit the words of the query best, by BM25 over these pieces alone; ties stay in their order."""
-    wanted = _stems(query)
-    texts = [Counter(_stems(f"{item.title} {item.text}")) for item in evidence]
+    wanted = telling_stems(query)
+    texts = [Counter(telling_stems(f"{item.title} {item.text}")) for item in evidence]
     scores = bm25(list(dict.fromkeys(wanted)), texts)
     order = sorted(range(len(evidence)), key=lambda place: -scores[place])
     return [evidence[place] for place in order[:k]]
@@ -485,9 +484,3 @@ def bm25(query: Sequence[str], texts: Sequence[Counter[str]]) -> list[float]:
             if (count := text[word]) and mean:
                 scores[place] += weight * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
     return scores
-
-
-def _stems(text: str) -> list[str]:
-    found = words(text)
-    telling = [word for word in found if word not in english().stop]
-    return [without_suffix(word) for word in telling or found]

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.language.names import words
-from atomr_local.language.words import english, without_suffix
+from atomr_local.language.names import telling_stems
 from atomr_local.sources.protocol import (
     Collection,
     Evidence,
@@ -260,11 +259,13 @@ def _id(hit: Hit) -> tuple[str, str]:
 
 def _bm25(query: str, found: Sequence[Hit]) -> list[float]:
     """The score of each hit for the words of the query, over these hits alone."""
-    texts = [Counter(_stems(f"{hit.row['title']} {hit.row.get('section') or ''} {hit.row['text']}")) for hit in found]
+    texts = [
+        Counter(telling_stems(f"{hit.row['title']} {hit.row.get('section') or ''} {hit.row['text']}")) for hit in found
+    ]
     sizes = [text.total() for text in texts]
     mean = sum(sizes) / len(sizes) if sizes else 0.0
     scores = [0.0] * len(texts)
-    for word in dict.fromkeys(_stems(query)):
+    for word in dict.fromkeys(telling_stems(query)):
         holding = sum(word in text for text in texts)
         # Never negative: a word that most hits have is still one that the query asks for.
         weight = math.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
@@ -272,9 +273,3 @@ def _bm25(query: str, found: Sequence[Hit]) -> list[float]:
             if count := text[word]:
                 scores[place] += weight * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
     return scores
-
-
-def _stems(text: str) -> list[str]:
-    found = words(text)
-    telling = [word for word in found if word not in english().stop]
-    return [without_suffix(word) for word in telling or found]

@@ -13,7 +13,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
-from atomr_local.sources.registry import SOURCES, facts_missing, find_source, pages_missing, permitted, switched_names
+from atomr_local.sources.registry import SOURCES, find_source, pages_missing, permitted, switched_names
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.cok import CoK
 from atomr_local.strategies.detllm import DetLLM
@@ -152,21 +152,6 @@ def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings
 def lacks_source(strategy: Strategy, sources: Collection[str]) -> bool:
     """Whether a source that the strategy cannot do without is not among these."""
     return any(_RESTS_ON[need][0] not in sources for need in strategy.needs)
-
-
-def check_facts(strategy: Strategy, options: StrategyOptions, sources: Collection[str], settings: Settings) -> None:
-    """Refuse to measure a strategy without the facts as text that it is set to search. A question is answered without.
-
-    Args:
-        sources: those that the questions may use.
-
-    Raises:
-        InputError: the graph index has no facts as text.
-        KnowledgeIndexError: it is not whole.
-    """
-    if SourceName.GRAPH in sources and options.searches_facts() and (missing := facts_missing(settings)):
-        what, _, hint = missing.partition(". ")
-        raise InputError(f"the strategy {strategy.name} searches facts as text: {what}", hint=hint)
 
 
 def check_sources(strategy: Strategy, sources: Collection[str], settings: Settings, *, web: bool) -> None:

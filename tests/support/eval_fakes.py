@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from atomr_local.cli.main import main
 from atomr_local.reasoning.trace.events import Event, Finished, StageChanged
 from atomr_local.reasoning.trace.schema import NodeTrace, PlanTrace, Totals, Trace
 from atomr_local.tree.nodes import Tree
@@ -17,6 +20,15 @@ def write_lines(path: Path, *lines: dict[str, Any] | str) -> Path:
         "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), encoding="utf-8"
     )
     return path
+
+
+def atomr_eval(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit status, output and errors of `atomr eval`."""
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", *map(str, arguments)])
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    return int(ended.value.code or 0), shown.out, shown.err
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -434,11 +434,16 @@ class HeadLinker:
             heads = [Head(item.entity.iri, item.score, item.tied) for item in near[:_HEADS]]
         known = {head.iri for head in heads}
         for head in heads[:1] if not self._of_set(value) else ():
-            for row in [*self._linker.namesakes(head.iri), *self._linker.bearers(head.iri)]:
+            for row in self._linker.namesakes(head.iri):
                 if row.iri not in known and len(heads) < 2 * _HEADS:
                     known.add(row.iri)
                     heads.append(Head(row.iri, head.score * _NAMESAKE))
         return heads
+
+    def bearers(self, value: Value, head: Head) -> list[Head]:
+        """Whoever a value may also be that has become this head, by its last name."""
+        rows = [] if self._of_set(value) else self._linker.bearers(head.iri)
+        return [Head(row.iri, head.score * _NAMESAKE) for row in rows]
 
     def _of_set(self, value: Value) -> bool:
         """Whether the value is one of a set of entities that the graph itself has distinguished."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.statements.terms import shown_name
@@ -350,9 +351,17 @@ class Relate:
         request: Request,
         cancellation: Cancellation,
     ) -> Retrieval | None:
-        """What is stated of the first of the heads that has what is asked for; None if none has."""
+        """What is stated of the first of the heads that has what is asked for; None if none has.
+
+        The bearers of a last name are looked for only where nothing else of that name has it.
+        """
+
+        def by_last_name() -> Iterator[Head]:
+            if not taken:
+                yield from self._heads.bearers(request.arguments[0], heads[0])
+
         taken: list[tuple[Head, Retrieval]] = []
-        for candidate in heads:
+        for candidate in chain(heads, by_last_name()):
             if taken and taken[0][0].score - candidate.score > _EQUAL:
                 break
             cancellation.check()

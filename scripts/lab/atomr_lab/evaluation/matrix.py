@@ -8,7 +8,7 @@ extended, and asked in parts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,11 +23,12 @@ from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import KINDS, IndexKind, index_names, index_path, resolve
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.registry import permitted
+from atomr_local.sources.protocol import SourceName
+from atomr_local.sources.registry import facts_missing, permitted
 from atomr_local.strategies.names import known_names
-from atomr_local.strategies.options import options_of
+from atomr_local.strategies.options import StrategyOptions, options_of
 from atomr_local.strategies.protocol import Strategy
-from atomr_local.strategies.registry import check_facts, check_needs, check_only_source, find_strategy, lacks_source
+from atomr_local.strategies.registry import check_needs, check_only_source, find_strategy, lacks_source
 
 # Whether every run of a matrix has what it asks of its sources, checked for all of them before a model is loaded.
 
@@ -82,7 +83,7 @@ class SourceCheck:
         options = options_of(strategy, settings)
         try:
             check_needs(strategy, settings.sources, settings)
-            check_facts(strategy, options, settings.sources, settings)
+            _check_facts(strategy, options, settings.sources, settings)
             check_only_source(strategy, options, permitted(settings.sources, web=False))
         except AtomrError as error:
             yield error.message, error.hint
@@ -361,3 +362,18 @@ def _run_cell(
     )
     if answered or not (cell.directory / REPORT_FILE).exists():
         write_report(cell.directory, build_report(cell.directory))
+
+
+def _check_facts(strategy: Strategy, options: StrategyOptions, sources: Collection[str], settings: Settings) -> None:
+    """Refuse to measure a strategy without the facts as text that it is set to search. A question is answered without.
+
+    Args:
+        sources: those that the questions may use.
+
+    Raises:
+        InputError: the graph index has no facts as text.
+        KnowledgeIndexError: it is not whole.
+    """
+    if SourceName.GRAPH in sources and options.searches_facts() and (missing := facts_missing(settings)):
+        what, _, hint = missing.partition(". ")
+        raise InputError(f"the strategy {strategy.name} searches facts as text: {what}", hint=hint)

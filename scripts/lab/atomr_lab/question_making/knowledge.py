@@ -27,7 +27,7 @@ from atomr_local.page_facts.passages import PagePassage, Passages
 from atomr_local.page_facts.wordings import (
     PageFact,
     fit,
-    is_place,
+    known_property,
     names_something,
     readable,
     short_answer,
@@ -227,7 +227,7 @@ def text_to_graph(knowledge: Knowledge, openings: Iterable[PagePassage], *, coun
         for hop, fact in _named_by(knowledge, opening):
             place = fact.value.partition(", ")[0]
             whole = knowledge.entities(fact.value)
-            entities = whole or (knowledge.within(fact.value) if is_place(fact.relation) else [])
+            entities = whole or (knowledge.within(fact.value) if _is_place(fact.relation) else [])
             if not entities:
                 continue
             doubt = _first_doubt(knowledge, opening, fact) or (NAMESAKES if len(entities) > 1 else "")
@@ -312,7 +312,7 @@ def _page_hop(opening: PagePassage, fact: PageFact) -> Hop:
 def _shorter(fact: PageFact) -> tuple[str, ...]:
     """The place without the region that it is in: "York" is as right as "York, England"."""
     place, comma, _ = fact.value.partition(", ")
-    return (place,) if comma and is_place(fact.relation) else ()
+    return (place,) if comma and _is_place(fact.relation) else ()
 
 
 def _pointing(knowledge: Knowledge, bridge: str) -> Iterator[Hop]:
@@ -593,3 +593,8 @@ def leaks(question: str, names: Iterable[str]) -> str:
         if mentions(question, name) or (set(words(base_key(name))) <= asked and words(base_key(name))):
             return name
     return ""
+
+
+def _is_place(relation: str) -> bool:
+    known = known_property(relation)
+    return known is not None and known.kind in {"place", "city"}

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.eval_fakes import FakeAssistant, read_lines, write_lines
+from support.eval_fakes import FakeAssistant, atomr_eval, read_lines, write_lines
 from support.graph_world import open_world
 
-from atomr_local.cli.main import main
 from atomr_local.indexing import store
 
 SETS = """
@@ -68,14 +67,6 @@ options = { facts = false }
 """
 
 
-def atomr(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["eval", *map(str, arguments)])
-    shown = capsys.readouterr()
-    assert "Traceback" not in shown.err
-    return int(ended.value.code or 0), shown.out, shown.err
-
-
 class Fake(FakeAssistant):
     """Keeps with which settings each question was asked; `loaded` counts how often parts were made ready."""
 
@@ -126,7 +117,7 @@ def test_every_strategy_on_every_set(
 ) -> None:
     out = tmp_path / "out"
     arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book,rag-1,atomr-no-rival", "--out", out)
-    status, _, err = atomr(capsys, *arguments)
+    status, _, err = atomr_eval(capsys, *arguments)
     assert status == 0
     assert {f"{file.parent.parent.name}/{file.parent.name}" for file in out.glob("*/*/report.md")} == {
         f"{name}/{arm}" for name in ("one", "facts") for arm in ("rag", "closed-book", "rag-1", "atomr-no-rival")
@@ -151,11 +142,11 @@ def test_a_finished_run_is_not_run_again_and_more_questions_extend_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
 ) -> None:
     arguments = ("matrix", "--sets", sets, "--strategies", "rag", "--only", "one", "--out", tmp_path / "out", "--limit")
-    assert atomr(capsys, *arguments, 2)[0] == 0
-    assert atomr(capsys, *arguments, 2)[0] == 0
+    assert atomr_eval(capsys, *arguments, 2)[0] == 0
+    assert atomr_eval(capsys, *arguments, 2)[0] == 0
     assert assistant.asked == ["One?", "Two?"]
     assert len(assistant.loaded) == 1
-    assert atomr(capsys, *arguments, 3)[0] == 0
+    assert atomr_eval(capsys, *arguments, 3)[0] == 0
     assert assistant.asked == ["One?", "Two?", "Three?"]
 
 
@@ -166,17 +157,17 @@ def test_goes_on_after_a_kill(capsys: pytest.CaptureFixture[str], tmp_path: Path
     out = tmp_path / "out"
     arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book", "--only", "one", "--out", out)
     assistant.answers["Two?"] = killed
-    assert atomr(capsys, *arguments)[0] == 130
+    assert atomr_eval(capsys, *arguments)[0] == 130
     directory = out / "one" / "rag"
     # The kill cut the line that was being written, in both files.
     for name in ("predictions.jsonl", "traces.jsonl"):
         with (directory / name).open("a", encoding="utf-8") as stream:
             stream.write('{"id": "q2", "quest')
-    status, shown, _ = atomr(capsys, "table", out)
+    status, shown, _ = atomr_eval(capsys, "table", out)
     assert status == 0
     assert "| one | rag | 1 of 3 |" in shown
     assistant.answers["Two?"] = ["Bo"]
-    assert atomr(capsys, *arguments)[0] == 0
+    assert atomr_eval(capsys, *arguments)[0] == 0
     assert [line["id"] for line in read_lines(directory / "predictions.jsonl")] == ["q1", "q2", "q3"]
     assert assistant.asked == ["One?", "Two?", "Two?", "Three?", "One?", "Two?", "Three?"]
 
@@ -186,14 +177,14 @@ def test_other_settings_in_the_same_place_are_refused_before_anything_is_asked(
 ) -> None:
     out = tmp_path / "out"
     arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book", "--out", out)
-    assert atomr(capsys, *arguments, "--set", "rag.top_k=2")[0] == 0
+    assert atomr_eval(capsys, *arguments, "--set", "rag.top_k=2")[0] == 0
     assert assistant.loaded[0][2] == {"rag": {"top_k": 2}}
     asked = list(assistant.asked)
-    status, _, err = atomr(capsys, *arguments, "--set", "rag.top_k=3")
+    status, _, err = atomr_eval(capsys, *arguments, "--set", "rag.top_k=3")
     assert status == 1
     assert "one/rag was begun with other settings: settings.strategies.rag.top_k was 2, is now 3" in err
     sets.write_text(SETS.replace("offset = 1", "offset = 2"), encoding="utf-8")
-    status, _, err = atomr(capsys, *arguments, "--set", "rag.top_k=2")
+    status, _, err = atomr_eval(capsys, *arguments, "--set", "rag.top_k=2")
     assert status == 1
     assert "facts/rag was begun with the questions from number 1 on, now from 2" in err
     assert assistant.asked == asked
@@ -211,7 +202,7 @@ def test_a_run_that_stops_does_not_stop_the_others(
 
     assistant.answers |= {"One?": fails, "Two?": fails}
     out = tmp_path / "out"
-    status, _, err = atomr(
+    status, _, err = atomr_eval(
         capsys, "matrix", "--sets", sets, "--strategies", "rag,closed-book", "--only", "one", "--out", out
     )
     assert status == 1
@@ -233,7 +224,7 @@ def test_a_run_that_stops_does_not_stop_the_others(
 def test_what_is_wrong_is_said_at_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake, options: tuple[str, ...], said: str
 ) -> None:
-    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--out", tmp_path / "out", *options)
+    status, _, err = atomr_eval(capsys, "matrix", "--sets", sets, "--out", tmp_path / "out", *options)
     assert status in (1, 2)
     assert said in err
     assert assistant.opened == 0
@@ -243,7 +234,7 @@ def test_an_index_that_is_not_built(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
 ) -> None:
     sets.write_text(SETS.replace('text_index = "starter"', 'text_index = "absent"'), encoding="utf-8")
-    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
+    status, _, err = atomr_eval(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
     assert status != 0
     assert "there is no text index named 'absent'" in err
     assert assistant.opened == 0
@@ -259,7 +250,7 @@ def test_every_set_and_strategy_is_checked_before_anything_is_loaded(
     next(damaged.glob("*.sqlite")).unlink()
     sets.write_text(CHECKED, encoding="utf-8")
     arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--strategies")
-    status, _, err = atomr(capsys, *arguments, "rag,closed-book,detllm,detllm-no-facts,roht")
+    status, _, err = atomr_eval(capsys, *arguments, "rag,closed-book,detllm,detllm-no-facts,roht")
     assert (status, assistant.opened, (tmp_path / "out").exists()) == (1, 0, False)
     lines = [line.strip() for line in err.splitlines()]
     assert any(
@@ -277,7 +268,7 @@ def test_every_set_and_strategy_is_checked_before_anything_is_loaded(
         "text → Run `atomr graph linearise world`." in lines
     ), err
     assert "set own" not in err, "what is there is not told"
-    assert atomr(capsys, *arguments, "rag,closed-book,detllm-no-facts", "--only", "world")[0] == 0
+    assert atomr_eval(capsys, *arguments, "rag,closed-book,detllm-no-facts", "--only", "world")[0] == 0
 
 
 def test_a_strategy_that_needs_pages_names_the_index_that_has_none(
@@ -285,7 +276,7 @@ def test_a_strategy_that_needs_pages_names_the_index_that_has_none(
 ) -> None:
     monkeypatch.setattr("atomr_local.strategies.registry.pages_missing", lambda _: "the index has no pages")
     arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--only", "one", "--strategies")
-    status, _, err = atomr(capsys, *arguments, "rag,react")
+    status, _, err = atomr_eval(capsys, *arguments, "rag,react")
     assert (status, assistant.opened) == (1, 0)
     assert "set one, strategy react: the strategy react needs pages of a text index: the index has no pages" in err
     assert "Build the index again" in err
@@ -295,7 +286,7 @@ def test_a_strategy_set_to_a_source_that_a_set_has_not(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path
 ) -> None:
     arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--strategies", "rag,self-ask")
-    status, _, err = atomr(capsys, *arguments, "--set", "self-ask.source=text")
+    status, _, err = atomr_eval(capsys, *arguments, "--set", "self-ask.source=text")
     assert (status, assistant.opened) == (1, 0)
     assert "set facts, strategy self-ask: the strategy self-ask is set to ask the source text only" in err
 
@@ -304,7 +295,7 @@ def test_what_a_set_has_no_source_for_is_left_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path
 ) -> None:
     arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--only", "facts", "--strategies", "rag,react")
-    status, _, err = atomr(capsys, *arguments)
+    status, _, err = atomr_eval(capsys, *arguments)
     assert status == 0
     assert "facts/react is left out: the strategy react needs pages of a text index, and the source text is off" in err
 
@@ -313,7 +304,7 @@ def test_an_ablation_cannot_have_a_strategys_name(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
 ) -> None:
     sets.write_text(SETS.replace('"rag-1"', '"cot"'), encoding="utf-8")
-    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
+    status, _, err = atomr_eval(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
     assert status == 1
     assert "the ablation cot has a strategy's name" in err
 
@@ -323,7 +314,7 @@ def test_strategies_asked_later_stand_in_the_same_order(
 ) -> None:
     arguments = ("matrix", "--sets", sets, "--only", "one", "--out", tmp_path / "out", "--strategies")
     for named in ("closed-book", "rag-1", "rag", "atomr"):
-        assert atomr(capsys, *arguments, named)[0] == 0
+        assert atomr_eval(capsys, *arguments, named)[0] == 0
     figures = json.loads((tmp_path / "out" / "table.json").read_text())
     assert [row["arm"] for row in figures["rows"]] == ["atomr", "rag", "closed-book"]
     assert [row["arm"] for row in figures["ablations"]] == ["rag", "rag-1"]
@@ -331,11 +322,11 @@ def test_strategies_asked_later_stand_in_the_same_order(
 
 def test_table_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake) -> None:
     out = tmp_path / "out"
-    assert atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag,closed-book", "--out", out)[0] == 0
-    status, shown, _ = atomr(capsys, "table", out, "--json", "--baseline", "rag")
+    assert atomr_eval(capsys, "matrix", "--sets", sets, "--strategies", "rag,closed-book", "--out", out)[0] == 0
+    status, shown, _ = atomr_eval(capsys, "table", out, "--json", "--baseline", "rag")
     assert status == 0
     figures = json.loads(shown)
     assert figures == json.loads((out / "table.json").read_text())
     assert [list(row["against"]) for row in figures["rows"]] == [["rag"]] * 4
-    status, shown, _ = atomr(capsys, "table", out)
+    status, shown, _ = atomr_eval(capsys, "table", out)
     assert shown == (out / "table.md").read_text()
