@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atomr_local.asked import Answer, QuestionOptions, Step, parse_plan
-    from atomr_local.assistant import Assistant, Lookups
-    from atomr_local.cancellation import Cancellation
+    from atomr_local.assistant.asked import Answer, QuestionOptions, Step, parse_plan
+    from atomr_local.assistant.assistant import Assistant, Lookups
+    from atomr_local.assistant.session import GraphRows
     from atomr_local.errors import (
         AtomrError,
         Cancelled,
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
         Totals,
         Trace,
     )
-    from atomr_local.session import GraphRows
     from atomr_local.settings.schema import Settings
     from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Sentence, Value
+    from atomr_local.system.cancellation import Cancellation
     from atomr_local.tree.nodes import Node, Tree
 
 __all__ = [
@@ -133,12 +133,12 @@ __all__ = [
 __version__ = "0.1.0"
 # Where each is, but for the events.
 _ELSEWHERE = {
-    "Answer": "asked",
-    "Step": "asked",
-    "QuestionOptions": "asked",
-    "parse_plan": "asked",
-    "Assistant": "assistant",
-    "Cancellation": "cancellation",
+    "Answer": "assistant.asked",
+    "Step": "assistant.asked",
+    "QuestionOptions": "assistant.asked",
+    "parse_plan": "assistant.asked",
+    "Assistant": "assistant.assistant",
+    "Cancellation": "system.cancellation",
     "AtomrError": "errors",
     "Cancelled": "errors",
     "InputError": "errors",
@@ -149,8 +149,8 @@ _ELSEWHERE = {
     "QueryError": "errors",
     "SettingsError": "errors",
     "SourceError": "errors",
-    "GraphRows": "session",
-    "Lookups": "assistant",
+    "GraphRows": "assistant.session",
+    "Lookups": "assistant.assistant",
     "Conversation": "reasoning.conversation",
     "EarlierTurn": "reasoning.conversation",
     "Revision": "reasoning.revision",

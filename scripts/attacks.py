@@ -44,17 +44,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.assistant import Assistant
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import AtomrError, PlanError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import index_path
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.models.catalog.find import find_embedder
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import RetrievalStarted
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
@@ -62,6 +60,8 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.web import WebSource
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree

@@ -24,7 +24,7 @@ from starter.describe import describe
 from starter.facts import Knowledge, load
 from starter.tables import PROPERTIES, TABLES
 
-from atomr_local.files import write_output
+from atomr_local.system.files import write_output
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, validate
 

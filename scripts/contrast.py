@@ -229,8 +229,8 @@ async def measure(names: list[str], *, whole: bool = True) -> list[TooLow]:
 
     Each screen is laid out once, and then shown in one theme after the other.
     """
-    from atomr_local.assistant import Assistant
-    from atomr_local.history.store import record_trace
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.history.store import record_trace
 
     class Unloaded(Assistant):
         def preload(self, on_stage: object = None) -> None:

@@ -203,7 +203,11 @@ def import_for(parts: Sequence[str]) -> None:
     """Import once what each child needs; they begin as copies of this process."""
     names = ["pyoxigraph", "atomr_local.cli.main"]
     names += [f"atomr_local.cli.commands.{name}" for name in ("graph", "history", "indexes", "text")]
-    names += ["atomr_local.history.trace_import", "atomr_local.history.store", "atomr_local.indexing.verify"]
+    names += [
+        "atomr_local.assistant.history.trace_import",
+        "atomr_local.assistant.history.store",
+        "atomr_local.indexing.verify",
+    ]
     if any("text" in part for part in parts):
         names += ["lancedb", "onnxruntime", "tokenizers"]
         names += ["atomr_local.indexing.text_index.index", "atomr_local.indexing.text_index.verify"]

@@ -29,13 +29,13 @@ from pathlib import Path
 import hostile_gguf
 from hostile_cases import cases
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.llama.engine import library
-from atomr_local.backbone.llama.prefix_cache import PREFIXES, damaged_snapshots
-from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
-from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
-from atomr_local.catalog.find import ModelRecord, sha256_of, verify_model
 from atomr_local.errors import AtomrError
+from atomr_local.models.catalog.find import ModelRecord, sha256_of, verify_model
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama.engine import library
+from atomr_local.models.llama.prefix_cache import PREFIXES, damaged_snapshots
+from atomr_local.models.llama.weights import WEIGHTS, is_whole, prepared_files
+from atomr_local.models.protocol import GenerationRequest, Grammar, Message, Prompt
 
 SECONDS = 30
 _MEMORY = 12 << 30

@@ -33,7 +33,7 @@ command -v "$compiler" > /dev/null || fail "a C++ compiler is needed to build ll
 knows() { "$compiler" "$@" -x c++ -fsyntax-only /dev/null 2> /dev/null; }
 
 # For this processor alone; or, with --portable, one CPU backend for each generation of processors, chosen when the program starts
-# (atomr_local/backbone/llama/engine.py): most of the time of compiling goes there. A compiler that is too old for the newest of them
+# (atomr_local/models/llama/engine.py): most of the time of compiling goes there. A compiler that is too old for the newest of them
 # builds for this machine.
 # Without AMX: GCC 11 and 12 drop stores that llama.cpp's AMX code needs, and it crashes (llama.cpp issue 20824).
 llama_arguments() {

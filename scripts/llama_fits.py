@@ -44,7 +44,7 @@ def main() -> None:
         return
     import llama_cpp
 
-    from atomr_local.backbone.llama.probe import read_processor
+    from atomr_local.models.llama.probe import read_processor
 
     if any(Path(llama_cpp.llama_cpp._base_path).glob("libggml-cpu-*.so")):
         return

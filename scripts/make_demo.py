@@ -92,7 +92,7 @@ class Film:
 
 
 async def record(size: tuple[int, int]) -> Film:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
     film = Film()
     with Assistant.open() as assistant:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atomr_local import Assistant
-from atomr_local.backbone.protocol import Nobody
 from atomr_local.errors import InputError
+from atomr_local.models.protocol import Nobody
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.processes.process import Process, read_text_form, shipped
 

@@ -131,7 +131,7 @@ async def shoot(studio: Studio) -> None:
 
 
 async def run(out: Path, size: tuple[int, int], only: list[str], shot: Callable[[Studio], Awaitable[None]]) -> None:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
     with Assistant.open() as assistant:
         app = AtomrApp(assistant)

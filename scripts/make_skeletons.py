@@ -29,13 +29,13 @@ from atomr_lab.evaluation.metrics import same_value
 from training.files import Line, read_lines
 from training.splits import training_part
 
-from atomr_local import paths
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import AtomrError
 from atomr_local.language.names import base_key, name_key, words
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.natural import skeleton
 from atomr_local.tree.nodes import ROOT_ID

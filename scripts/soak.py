@@ -37,11 +37,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local import Assistant, paths
+from atomr_local import Assistant
+from atomr_local.assistant.history.store import record_trace
 from atomr_local.errors import AtomrError
-from atomr_local.history.store import record_trace
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 
@@ -227,11 +228,11 @@ def known_answers(assistant: Assistant, sources: tuple[str, ...], limit: int) ->
 
 def second_indexes(text: bool) -> None:
     """A graph index and a text index beside the starter's, named soak, of a part of the same knowledge."""
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.graph_index.index import build_graph_index
     from atomr_local.indexing.store import index_path
     from atomr_local.indexing.text_index.index import build_text_index
+    from atomr_local.models.catalog.find import find_embedder
 
     known = paths.starter_knowledge_dir()
     if not index_path("graph", "soak").exists():
@@ -247,7 +248,7 @@ def second_indexes(text: bool) -> None:
 
 def copied_model(home: Path) -> str:
     """The path of the starter's model under another name: another model, as far as the program knows."""
-    from atomr_local.catalog.find import starter_model_path
+    from atomr_local.models.catalog.find import starter_model_path
 
     link = home / "copy.gguf"
     if not link.exists():

@@ -13,17 +13,17 @@ import click
 
 from atomr_local.cli.output import interrupt, print_json
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.files import read_text
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, StageChanged
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
+from atomr_local.system.files import read_text
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.asked import QuestionOptions
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.asked import QuestionOptions
+    from atomr_local.assistant.assistant import Assistant
 
 
 # Asks the questions of `atomr ask`, one or many, and prints what is found.
@@ -56,7 +56,7 @@ class Asking:
         Raises:
             AtomrError: it cannot be asked.
         """
-        from atomr_local.history.pending import pending_question
+        from atomr_local.assistant.history.pending import pending_question
         from atomr_local.reasoning.trace.events import Finished
 
         assistant, conversation = self.assistant, self.options.get("conversation")
@@ -82,7 +82,7 @@ class Asking:
                 _print(trace, text, self.output)
             finally:  # a reader that closed the pipe early has asked all the same
                 if self.keep:
-                    from atomr_local.history.store import record_trace
+                    from atomr_local.assistant.history.store import record_trace
 
                     for remark in record_trace(trace, pending)[1]:
                         click.echo(sanitize(remark), err=True)

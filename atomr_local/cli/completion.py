@@ -102,7 +102,7 @@ def _named(module: str, function: str) -> _Names:
     return lambda _ctx: getattr(importlib.import_module(f"atomr_local.{module}"), function)()
 
 
-_models, _adapters = _named("catalog.find", "model_names"), _named("catalog.find", "adapter_names")
+_models, _adapters = _named("models.catalog.find", "model_names"), _named("models.catalog.find", "adapter_names")
 
 
 def _models_and_adapters(ctx: click.Context) -> list[str]:
@@ -110,7 +110,7 @@ def _models_and_adapters(ctx: click.Context) -> list[str]:
 
 
 def _offered_models(_ctx: click.Context) -> list[str]:
-    from atomr_local.catalog.offered import catalogue
+    from atomr_local.models.catalog.offered import catalogue
 
     return [model.name for model in catalogue().model]
 

@@ -27,7 +27,7 @@ _SIGNALS = {
 }  # fmt: skip
 # What stands in the path of a Python frame → what crashed below it.
 _LIBRARIES = (
-    (("/llama_cpp/", "/atomr_local/backbone/"), "llama.cpp, which runs the model,"),
+    (("/llama_cpp/", "/atomr_local/models/"), "llama.cpp, which runs the model,"),
     (("/lancedb/", "/lance/", "/pyarrow/", "/indexing/text_", "/sources/text"), "LanceDB, which searches text,"),
     (("/sources/graph/", "/indexing/graph_"), "Oxigraph, which holds the graph,"),
     (("/onnxruntime/", "/torch/", "/sentence_transformers/", "/indexing/embedding"), "the embedding library"),
@@ -161,7 +161,7 @@ def _watch(reader: int, terminal: list[Any] | None, program: int, *, details: bo
     what, advice = explanation(text[fatal.start() :].decode("utf-8", "replace"))
     _print(f"atomr stopped: {what} {advice}", text[fatal.start() :] if details else b"")
     with contextlib.suppress(Exception):
-        from atomr_local.history.pending import note_crash
+        from atomr_local.assistant.history.pending import note_crash
 
         note_crash(program, f"atomr stopped: {what}")
 

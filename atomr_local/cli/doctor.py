@@ -15,12 +15,12 @@ import click
 from atomr_local import __version__
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError, MissingPartError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.system.installation import add_packages, installation, installed_extras, recompile_llama
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.llama.probe import Attempt, LoadAttempt, ProbeTask, ProbeVerdict
     from atomr_local.indexing.store import IndexEntry
+    from atomr_local.models.llama.probe import Attempt, LoadAttempt, ProbeTask, ProbeVerdict
     from atomr_local.settings.schema import Settings
 
 
@@ -114,8 +114,8 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
     Args:
         on_check: turns on the deep checks; called with the next check. That needs settings that can be read.
     """
-    from atomr_local import paths
     from atomr_local.settings.schema import load_settings
+    from atomr_local.system import paths
 
     yield _program()
     yield from _packages()
@@ -182,11 +182,17 @@ def _permission_advice(file: Path, settings: Settings) -> str:
 
 def _chosen(settings: Settings) -> Iterator[Finding]:
     """Each part that the settings choose, checked without loading it or asking a server."""
-    from atomr_local.catalog.find import find_adapter, find_embedder, find_model, require_whole, require_whole_embedder
     from atomr_local.cli.commands.models import ADVICE, cache_files
-    from atomr_local.gguf import check_adapter, check_model
     from atomr_local.indexing.embedding.embedder import embedder_identity
     from atomr_local.indexing.store import KINDS
+    from atomr_local.models.catalog.find import (
+        find_adapter,
+        find_embedder,
+        find_model,
+        require_whole,
+        require_whole_embedder,
+    )
+    from atomr_local.models.gguf import check_adapter, check_model
     from atomr_local.sources.registry import find_source
 
     def model() -> str:
@@ -204,7 +210,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         return str(found or "none")
 
     def endpoint() -> str:
-        from atomr_local.backbone.openai.address import checked_endpoint
+        from atomr_local.models.openai.address import checked_endpoint
 
         given = settings.endpoint
         address = checked_endpoint(given.url, given.api_key, unencrypted=given.allow_unencrypted_credentials)
@@ -270,9 +276,9 @@ def _strategies(settings: Settings) -> Iterator[Finding]:
 
 def _tried_out(settings: Settings) -> Finding | None:
     """What is remembered of trying the model out; None if that was not done yet."""
-    from atomr_local.backbone.llama.probe import read_verdict, verdict_file
-    from atomr_local.catalog.find import find_adapter, find_model
-    from atomr_local.model_loading import probe_task
+    from atomr_local.assistant.model_loading import probe_task
+    from atomr_local.models.catalog.find import find_adapter, find_model
+    from atomr_local.models.llama.probe import read_verdict, verdict_file
 
     try:
         path = find_model(settings.model)
@@ -292,10 +298,10 @@ def _vectors(entry: IndexEntry) -> str:
 
 
 def _indexes() -> Iterator[Finding]:
-    from atomr_local import paths
     from atomr_local.indexing.builds.ledger import damage_hint, rebuild_hint
     from atomr_local.indexing.opening import opening_problem
     from atomr_local.indexing.store import list_indexes, permission_hint
+    from atomr_local.system import paths
 
     shipped = paths.starter_knowledge_dir()
     whole = all((shipped / name).is_file() for name in ("facts.jsonl", "articles.jsonl"))
@@ -338,7 +344,7 @@ def deep_findings(settings: Settings, on_check: Callable[[str], None]) -> Iterat
 
 
 def _processor(_settings: Settings) -> Iterator[Finding]:
-    from atomr_local.backbone.llama.probe import read_processor
+    from atomr_local.models.llama.probe import read_processor
 
     processor = read_processor()
     features = ", ".join(processor.features) or "none of those that speed a model up"
@@ -350,9 +356,9 @@ def _model(settings: Settings) -> Iterator[Finding]:
     """Run a new trial of the model, ignoring the cached result, and measure its speed."""
     if settings.endpoint.url:
         return
-    from atomr_local.backbone.llama.probe import keep_verdict, probe, run_probe, verdict_file
-    from atomr_local.catalog.find import find_adapter, find_model
-    from atomr_local.model_loading import probe_task
+    from atomr_local.assistant.model_loading import probe_task
+    from atomr_local.models.catalog.find import find_adapter, find_model
+    from atomr_local.models.llama.probe import keep_verdict, probe, run_probe, verdict_file
 
     path = find_model(settings.model)
     task = probe_task(settings, path, find_adapter(settings.adapter, path))

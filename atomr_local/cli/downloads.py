@@ -13,8 +13,7 @@ from pathlib import Path
 
 import click
 
-from atomr_local import paths
-from atomr_local.catalog.offered import catalogue, offered_model
+from atomr_local.assistant.wishes import CONTACT, ModelWish, PullWish
 from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
 from atomr_local.errors import AtomrError, InputError
@@ -34,9 +33,10 @@ from atomr_local.fetching.download import look_up as look_up_model
 from atomr_local.fetching.download import look_up_index_file as look_up
 from atomr_local.fetching.estimates import duration, transfer_time
 from atomr_local.indexing.builds.space import human_size
-from atomr_local.sanitize import sanitize_line
+from atomr_local.models.catalog.offered import catalogue, offered_model
 from atomr_local.settings.schema import load_settings
-from atomr_local.wishes import CONTACT, ModelWish, PullWish
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 
 # Messages and confirmations of downloads: sizes, times and progress, on standard error.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from atomr_local.catalog.offered import DATA_HUB, DUMPS
+from atomr_local.assistant.wishes import WIKIDATA, WikidataWish, WikipediaWish
 from atomr_local.cli.downloads import (
     TransferProgress,
     agreed,
@@ -42,9 +42,9 @@ from atomr_local.indexing.builds.ledger import rebuild_words
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
+from atomr_local.models.catalog.offered import DATA_HUB, DUMPS
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import check_sent
-from atomr_local.wishes import WIKIDATA, WikidataWish, WikipediaWish
 
 # `atomr fetch wikidata --labels-for`: downloads the labels that a graph index lacks, and builds it again with them.
 

@@ -17,12 +17,12 @@ try:
 
     from atomr_local import __version__
     from atomr_local.errors import AtomrError, Cancelled
-    from atomr_local.sanitize import sanitize, sanitize_line
+    from atomr_local.system.sanitize import sanitize, sanitize_line
 
     if TYPE_CHECKING:
         from importlib.metadata import EntryPoint
 
-        from atomr_local.log_file import LogLevel
+        from atomr_local.system.log_file import LogLevel
 except KeyboardInterrupt:  # pressed before main() can report it
     print("Cancelled", file=sys.stderr)
     sys.exit(130)
@@ -56,13 +56,13 @@ _LIGHT = frozenset({"completion", "config", "examples", "history", "strategies",
 
 def _plugged() -> dict[str, EntryPoint]:
     """The commands of other packages by name; looking for them reads what is installed, so only where it matters."""
-    from atomr_local.plugins import COMMAND_GROUP, offered
+    from atomr_local.system.plugins import COMMAND_GROUP, offered
 
     return dict(sorted(offered(COMMAND_GROUP, _COMMANDS).items()))
 
 
 def _loaded(part: EntryPoint) -> click.Command:
-    from atomr_local.plugins import load
+    from atomr_local.system.plugins import load
 
     command: click.Command = load(part, "command", click.Command, called=False)
     return command
@@ -150,7 +150,7 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
     if plain and ctx.invoked_subcommand is not None:
         raise click.UsageError(f"--plain takes no command; `atomr {ctx.invoked_subcommand}` has no screen anyway")
     if plain:
-        from atomr_local.assistant import Assistant
+        from atomr_local.assistant.assistant import Assistant
         from atomr_local.cli.plain import run_plain
 
         with Assistant.open() as assistant:
@@ -169,8 +169,8 @@ def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
 
 def _note_old_names() -> None:
     """Report settings that still have the name of an earlier version."""
-    from atomr_local.paths import config_file
     from atomr_local.settings.schema import notes, parse_toml, read_settings_text
+    from atomr_local.system.paths import config_file
 
     groups: Iterable[str] = ()
     with contextlib.suppress(AtomrError):  # a file that cannot be read is an error of the command that needs it
@@ -181,7 +181,7 @@ def _note_old_names() -> None:
 
 
 def _start_logging(level: LogLevel, command: str) -> None:
-    from atomr_local import log_file, paths
+    from atomr_local.system import log_file, paths
 
     with contextlib.suppress(AtomrError):  # ATOMR_HOME cannot be used: a command that needs it says so
         log_file.start_logging(level, paths.log_file())
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> None:
         _forget_output()
         sys.exit(1)
     except Exception as error:
-        from atomr_local.log_file import log_error
+        from atomr_local.system.log_file import log_error
 
         if isinstance(error, OSError):
             _forget_output()

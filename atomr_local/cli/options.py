@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeVar, get_args, 
 
 import click
 
+from atomr_local.assistant.wishes import Parameter, Wish, flag, option, parameters, parameters_of
 from atomr_local.cli import completion
 from atomr_local.cli.output import note
 from atomr_local.errors import InputError
-from atomr_local.sanitize import sanitize
-from atomr_local.wishes import Parameter, Wish, flag, option, parameters, parameters_of
+from atomr_local.system.sanitize import sanitize
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind

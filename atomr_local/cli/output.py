@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings

@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from atomr_local.assistant.history.export import to_markdown, unkept
+from atomr_local.assistant.history.pending import pending_question
+from atomr_local.assistant.history.store import History, history_file, record_trace
 from atomr_local.cli.output import announce_remote, interrupt
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.files import write_output
-from atomr_local.history.export import to_markdown, unkept
-from atomr_local.history.pending import pending_question
-from atomr_local.history.store import History, history_file, record_trace
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, confidence_word, status_word
 from atomr_local.reasoning.conversation import Conversation, counting
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace import StepEnd, telling
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.files import write_output
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
 
 # What plain mode prints: whole sentences, one fact a line, no box drawing, no colour. All of it is sanitised.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.cli.output import interrupt, note
 from atomr_local.errors import Cancelled
 from atomr_local.fetching.estimates import duration
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind

@@ -16,9 +16,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import httpx
 
 from atomr_local import __version__
-from atomr_local.credentials import shown_url
 from atomr_local.errors import AtomrError
-from atomr_local.network import (
+from atomr_local.system.credentials import shown_url
+from atomr_local.system.network import (
     NotPublicError,
     PublicTransport,
     TooMuchError,
@@ -26,7 +26,7 @@ from atomr_local.network import (
     names_local_server,
     names_private,
 )
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 T = TypeVar("T")
 

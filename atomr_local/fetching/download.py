@@ -22,12 +22,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
 
-from atomr_local.catalog.find import ModelRecord, read_record, record_path, sha256_of
 from atomr_local.errors import InputError, ModelError
 from atomr_local.fetching.client import Client, FetchError, Missing, Passing, checked_url, header_length, shown
-from atomr_local.files import put, sync_directory
-from atomr_local.gguf import GgufHeader, check_model
 from atomr_local.indexing.builds.space import RESERVE, free_space, human_size
+from atomr_local.models.catalog.find import ModelRecord, read_record, record_path, sha256_of
+from atomr_local.models.gguf import GgufHeader, check_model
+from atomr_local.system.files import put, sync_directory
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")

@@ -19,14 +19,14 @@ from atomr_local.errors import KnowledgeIndexError
 from atomr_local.fetching.client import Client, FetchError, Limiter, Passing, checked_url, retry_after, shown
 from atomr_local.fetching.download import Progress, held, require_room, writing
 from atomr_local.fetching.estimates import ENTITIES_A_REQUEST
-from atomr_local.files import put
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet
 from atomr_local.indexing.graph_index.names.database import Names
 from atomr_local.indexing.graph_index.subset import LEFT_OUT, TYPE_IDS
 from atomr_local.indexing.store import IndexEntry, check_name, index_path, read_manifest
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.language.properties import ENTITY, PROPERTY
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.files import put
+from atomr_local.system.sanitize import sanitize_line
 
 # Entities from a Wikibase API such as Wikidata's, fifty per request.
 

@@ -13,12 +13,12 @@ import json
 import os
 from pathlib import Path
 
-from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.files import put
 from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.store import MANIFEST, IndexKind
+from atomr_local.system import paths
+from atomr_local.system.files import put
 
 # Bytes that are hashed at most when an index is opened: about half a second, at the same time as the model loads.
 BUDGET = 256 << 20

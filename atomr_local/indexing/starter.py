@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError, KnowledgeIndexError
-from atomr_local.files import exclusive
 from atomr_local.indexing.graph_index.linearised import COUNT, LAYOUT
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.store import (
@@ -28,6 +26,8 @@ from atomr_local.indexing.store import (
     resolve,
     sha256_of,
 )
+from atomr_local.system import paths
+from atomr_local.system.files import exclusive
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.files import open_regular, read_text
+from atomr_local.system import paths
+from atomr_local.system.files import open_regular, read_text
 
 IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -26,6 +25,7 @@ from atomr_local.indexing.starter import rebuild_starter
 from atomr_local.indexing.text_index.table import TABLE
 from atomr_local.indexing.text_index.vectors import copy_vectors
 from atomr_local.indexing.text_index.verify import PARTS, verify_text
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

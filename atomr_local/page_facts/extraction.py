@@ -38,8 +38,8 @@ from atomr_local.page_facts.wordings import (
     usable_name,
     wording_of,
 )
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     import numpy as np

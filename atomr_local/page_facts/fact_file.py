@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.files import json_line, locked, not_written, put, read_text
 from atomr_local.page_facts.extraction import ModelReading, PassageFact, facts_of_page
 from atomr_local.page_facts.passages import PagePassage
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import json_line, locked, not_written, put, read_text
 
 SCHEMA = "atomr.page-facts/2"
 _STATE_BYTES = 1 << 20

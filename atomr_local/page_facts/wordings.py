@@ -13,7 +13,7 @@ from atomr_local.language.literals import MONTHS, parse_date
 from atomr_local.language.names import name_key, split_qualifier, words
 from atomr_local.language.properties import KnownProperty, StatedFact, facts_in, property_table
 from atomr_local.language.sentences import sentences
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 # How questions of one hop are worded: tables of our own, and labels where those have no entry.
 

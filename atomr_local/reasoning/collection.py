@@ -21,7 +21,6 @@ from atomr_local.language.words import english, singular
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.source_access import SourceAccess, SourcesAtHand
 from atomr_local.reasoning.trace.events import SourcesSelected
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import (
     Collection,
     Evidence,
@@ -32,6 +31,7 @@ from atomr_local.sources.protocol import (
     Value,
     ValueKind,
 )
+from atomr_local.system.sanitize import sanitize_line
 
 # What a question wants documents to hold: whole words, case and accents aside.
 

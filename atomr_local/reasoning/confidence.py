@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from atomr_local.backbone.protocol import Generation
+from atomr_local.models.protocol import Generation
 
 # Signals for and against an answer: named numbers from 0 to 1.
 #

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from atomr_local.planning.coverage import search_for
 from atomr_local.reasoning.confidence import worst
 from atomr_local.reasoning.operations.compute import computed_node
+from atomr_local.reasoning.planning.coverage import search_for
 from atomr_local.reasoning.results import Result, add_evidence, distinct, fill_question, resolve_arguments
 from atomr_local.reasoning.retrieval import SourceResults, is_sure, match_confidence, match_signals
 from atomr_local.sources.protocol import Evidence, Request, Value

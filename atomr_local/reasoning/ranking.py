@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.protocol import Evidence
 from atomr_local.sources.reranking import Reranker
 from atomr_local.sources.text_hits import Wording
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
 from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.reasoning.confidence import LINK, RELATION, TYPE_FIT, worst
@@ -16,7 +15,6 @@ from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import add_evidence
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.sanitize import sanitize
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import (
     Evidence,
@@ -27,6 +25,8 @@ from atomr_local.sources.protocol import (
     SourceName,
     Value,
 )
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize
 from atomr_local.tree.nodes import ROOT_ID, Operator
 
 # From these scores of the entity and of the relation on, a graph answer stands without asking the model for sources.

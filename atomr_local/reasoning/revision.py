@@ -19,8 +19,8 @@ from atomr_local.reasoning.trace import StepNotes, take_over
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Quote, SourceName, Value, ValueKind
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, Tree

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.language.names import base_key, name_key, split_qualifier, telling_stems, words
 from atomr_local.reasoning.retrieval import may_use
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.sanitize import sanitize_all, sanitize_line
 from atomr_local.sources.protocol import (
     Evidence,
     FactText,
@@ -33,6 +31,8 @@ from atomr_local.sources.protocol import (
     Sentence,
     Value,
 )
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_all, sanitize_line
 
 # How a tool that works on one source gets to it.
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.results import Result, citations_hold
 from atomr_local.reasoning.trace import take_over
 from atomr_local.reasoning.trace.events import NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import ROOT_ID, Node, Tree
 
 

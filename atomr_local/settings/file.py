@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from atomr_local import paths
-from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
-from atomr_local.files import exclusive, put
 from atomr_local.settings.schema import (
     OLD_GROUPS,
     Settings,
@@ -26,6 +23,9 @@ from atomr_local.settings.schema import (
     renamed,
     renamed_key,
 )
+from atomr_local.system import paths
+from atomr_local.system.credentials import Secret
+from atomr_local.system.files import exclusive, put
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

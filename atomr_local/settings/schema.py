@@ -20,11 +20,11 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from atomr_local import paths
-from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
-from atomr_local.files import clear_leftovers, read_regular
-from atomr_local.plugins import SOURCE_GROUP, offered
+from atomr_local.system import paths
+from atomr_local.system.credentials import Secret, SecretUrl
+from atomr_local.system.files import clear_leftovers, read_regular
+from atomr_local.system.plugins import SOURCE_GROUP, offered
 from atomr_local.tree.validation import Limits
 
 # Settings by the names of earlier versions: they are still read, and a note gives the new name.

@@ -9,12 +9,12 @@ from itertools import islice, zip_longest
 from atomr_local.indexing.store import STARTER
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import KnownProperty, property_table
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.protocol import KnowledgeSource
 from atomr_local.sources.several_texts import SeveralTexts
 from atomr_local.sources.text import TextSource
+from atomr_local.system.sanitize import sanitize_line
 
 _PROPERTIES = 24  # the most used ones that are looked at
 _STATEMENTS = 40  # of each

@@ -12,9 +12,9 @@ from typing import Any
 
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.store import KINDS, IndexKind, index_names, resolve
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.system.sanitize import sanitize_line
 
 _HINT = (
     "Turn web search off (--no-web; F2 in the terminal UI), use a model on this machine, or leave the index out "

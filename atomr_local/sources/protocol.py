@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SettingsError, SourceError
-from atomr_local.plugins import SOURCE_GROUP, find, load_all, offered
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName
 from atomr_local.sources.web import SEARCH_HOST
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.plugins import SOURCE_GROUP, find, load_all, offered
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.files import read_regular
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import read_regular
 from atomr_local.system.installation import add_packages
 from atomr_local.system.offline_imports import import_sentence_transformers
 

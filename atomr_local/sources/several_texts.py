@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import telling_stems
 from atomr_local.sources.protocol import (
     Collection,
@@ -45,6 +44,7 @@ from atomr_local.sources.text_hits import (
     plain_query,
     searched_again,
 )
+from atomr_local.system.cancellation import Cancellation
 
 # The documents of several text indexes, all together. An id begins with the name of its index, which has no "/".
 

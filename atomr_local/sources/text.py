@@ -13,7 +13,6 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
 from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
@@ -58,6 +57,7 @@ from atomr_local.sources.text_hits import (
 )
 from atomr_local.sources.text_pages import TextPages, rows_with_ids, source_errors
 from atomr_local.sources.text_parts import TextParts, day_of, tag_key
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.text_index.catalog import METADATA, kind_of
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 from atomr_local.indexing.text_index.vectors import VectorCache
@@ -17,6 +16,7 @@ from atomr_local.language.names import name_key, names_in
 from atomr_local.language.sentences import sentences
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.sources.reranking import Reranker
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,13 +18,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from rapidfuzz import fuzz, process
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing.text_index.catalog import METADATA, CatalogReader
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key
 from atomr_local.language.words import any_of, document_words, english, without_suffix
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.document_places import DocumentPlaces, PlacedArticle
 from atomr_local.sources.protocol import (
     Collection,
@@ -37,6 +35,8 @@ from atomr_local.sources.protocol import (
     Retrieval,
     Within,
 )
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 
 # A part of a text index that a question is asked in: what says so, read; and a text source that keeps to it.
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SourceError, WebDisabledError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 
 _BACK_OFF = 3.0
 _LONGEST = 1000
@@ -148,7 +148,7 @@ class WebSource:
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        from atomr_local.network import NotPublicError, PublicClient, TooMuchError
+        from atomr_local.system.network import NotPublicError, PublicClient, TooMuchError
 
         def ask(url: str, data: dict[str, str] | None) -> str:
             host = urlsplit(url).hostname or ""

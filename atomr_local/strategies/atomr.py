@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.planning.coverage import left_out, unpicked
 from atomr_local.reasoning.answer_selection import AnswerSelection
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import answers_both
 from atomr_local.reasoning.executor import Executor
+from atomr_local.reasoning.planning.coverage import left_out, unpicked
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import ReusedResults
 from atomr_local.reasoning.trace.events import WarningRaised

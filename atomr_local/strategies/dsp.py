@@ -18,13 +18,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from atomr_local import paths
-from atomr_local.backbone.templates import render
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.files import put, read_regular
 from atomr_local.indexing.store import STARTER
 from atomr_local.language.names import answer_key
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import FilledForm, WrittenForm, evidence_block, shown_passages
 from atomr_local.reasoning.candidates import Candidate, vote
 from atomr_local.reasoning.ranking import fuse_ranks
@@ -32,7 +29,6 @@ from atomr_local.reasoning.reading.checks import holds
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import rating_text
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import QuestionContext
@@ -40,6 +36,10 @@ from atomr_local.strategies.shared.closing import holding
 from atomr_local.strategies.shared.tasks import PROMPTS, Hops
 from atomr_local.strategies.shared.tools import SearchedOnce, searched, told
 from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.system import paths
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import put, read_regular
+from atomr_local.system.sanitize import sanitize_line
 
 # The worked examples of `dsp`: questions of ours, answered by the strategy itself (Khattab et al., 2022, section 3.2).
 # A worked question becomes an example if the passages hold its answer and the strategy gives it. What became of each is

@@ -12,14 +12,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.asking.forms import BAR, Form, Line, halves
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.candidates import UNKNOWN, Candidate, mean
 from atomr_local.reasoning.reading.checks import holds, named_in
 from atomr_local.reasoning.results import Action, Result
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.processes.process import Choice, at_hand, chosen
@@ -28,6 +26,8 @@ from atomr_local.strategies.shared.loop import THOUGHT, Loop, Observed
 from atomr_local.strategies.shared.tasks import PROMPTS, Tasks
 from atomr_local.strategies.shared.tools import HumanTools
 from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 
 # The final response: text, graph and the model's own knowledge in one call, and whether they agree.

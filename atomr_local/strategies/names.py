@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.plugins import offered
+from atomr_local.system.plugins import offered
 
 ENTRY_POINTS = "atomr_local.strategies"
 OURS = (

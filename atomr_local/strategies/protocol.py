@@ -7,17 +7,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Literal, Protocol
 
-from atomr_local.backbone.protocol import Backbone
-from atomr_local.backbone.templates import Style
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.referring import Reference, references
-from atomr_local.planning.planner import Planner
+from atomr_local.models.protocol import Backbone
+from atomr_local.models.templates import Style
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.writer import Writer
 from atomr_local.reasoning.collection import collection_reader
 from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.conversation import Conversation, counts, resolved
 from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.planning.planner import Planner
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.reader import Reader, SpanJudge
 from atomr_local.reasoning.results import Result
@@ -32,6 +31,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import HasCollection, KnowledgeSource, SourceName
 from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Tree
 
 Need = Literal["graph", "pages", "text"]

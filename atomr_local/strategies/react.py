@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from atomr_local import paths
 from atomr_local.reasoning.asking.forms import Form, Line
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.candidates import vote
@@ -24,6 +23,7 @@ from atomr_local.strategies.shared.loop import THOUGHT, Loop
 from atomr_local.strategies.shared.tasks import form
 from atomr_local.strategies.shared.tools import PageTools
 from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.system import paths
 
 _PROCESSES = 3  # of the user's own that are shown
 _TEMPERATURE = 0.7

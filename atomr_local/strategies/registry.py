@@ -7,10 +7,8 @@ from collections.abc import Collection, Set
 from typing import Any, get_args
 
 from atomr_local.errors import AtomrError, InputError, SettingsError
-from atomr_local.plugins import find, load_all
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.sources.registry import SOURCES, find_source, pages_missing, permitted, switched_names
@@ -29,6 +27,8 @@ from atomr_local.strategies.roht.strategy import RoHT
 from atomr_local.strategies.searchain import SearChain
 from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
+from atomr_local.system.plugins import find, load_all
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import Tree
 
 

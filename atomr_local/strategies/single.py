@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin

@@ -22,8 +22,8 @@ from textual.widgets import TextArea
 
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.store import KINDS
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.registry import SOURCES, SourceType, all_sources
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background, internal_error
 from atomr_local.tui.colours import ReadableColours, choose, register
 from atomr_local.tui.idle_embedding import ALL, LOOK_EVERY, IdleEmbedding, lacking_vectors
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.indexing.store import IndexKind
     from atomr_local.settings.schema import Settings
     from atomr_local.tui.screens.library.screen import LibraryScreen
@@ -104,7 +104,7 @@ class Startup:
         self._app.show_error(error)
 
     def _warn_of_wrong_keys(self, problems: Sequence[str]) -> None:
-        from atomr_local.sanitize import sanitize_line
+        from atomr_local.system.sanitize import sanitize_line
 
         if not problems:
             return
@@ -127,8 +127,8 @@ def _is_first_run(settings: Settings) -> bool:
 
 def only_the_starter(settings: Settings) -> bool:
     """Whether no model and no index of the user's own is available or chosen. It reads the disk."""
-    from atomr_local import paths
     from atomr_local.indexing.store import STARTER, list_indexes
+    from atomr_local.system import paths
 
     chosen = (settings.model, settings.text_index or STARTER, settings.graph_index or STARTER)
     if set(chosen) != {STARTER} or settings.endpoint.url:
@@ -622,7 +622,7 @@ def run() -> None:
     opened: list[Assistant] = []
 
     def opener() -> Assistant:
-        from atomr_local.assistant import Assistant
+        from atomr_local.assistant.assistant import Assistant
 
         opened.append(Assistant.open())
         return opened[0]

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from textual.dom import DOMNode
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 
 # Internal errors, shown like any other error.
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace.telling import GUESS, OWN, passages_of, pieces, places, understood
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import file_path, made_elsewhere, page_at
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import formatted
 
 if TYPE_CHECKING:

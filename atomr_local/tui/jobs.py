@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from atomr_local.sandbox import package_command, signal_group
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sandbox import package_command, signal_group
+from atomr_local.system.sanitize import sanitize_line
 
 _LINES_KEPT = 200
 _PATIENCE = 10.0  # seconds for a stopped command to leave things as it should, before it is killed

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from atomr_local.language.properties import PROPERTY, property_table
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import made_elsewhere, place_words
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 _LONGEST = 300  # characters of a text in one line; a trace from elsewhere may hold a million
 _ROWS_SHOWN = 20

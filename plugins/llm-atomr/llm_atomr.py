@@ -23,10 +23,10 @@ from atomr_local import (
     NodeFinished,
     Trace,
 )
-from atomr_local.mcp_server import Answered, Entities, Found, PageText, Passage, Related, Rows
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.server.mcp import Answered, Entities, Found, PageText, Passage, Related, Rows
 from atomr_local.sources.privacy import private_indexes
 from atomr_local.strategies.names import known_names
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 # What a tool gives at most, as `atomr mcp` does.
 _MOST = 20

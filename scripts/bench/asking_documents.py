@@ -87,7 +87,7 @@ def main() -> None:
         row["path"] = row["file"].removeprefix(f"{row['index']}/")
         if row["index"] != "own":
             folders[row["index"]] = collection
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
     out = given.jsonl.open("w", encoding="utf-8") if given.jsonl else None
     table: dict[str, Counter[str]] = defaultdict(Counter)

@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
-from atomr_local.catalog.find import find_model
+from atomr_local.models.catalog.find import find_model
+from atomr_local.models.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.system.threads import SPIN_COUNT, available_cores
 
 Row = dict[str, Any]
@@ -68,7 +68,7 @@ def seconds_per_token(
 def load(
     arguments: argparse.Namespace, threads: int = 0, model: Path | None = None, adapter: Path | None = None
 ) -> Iterator[Any]:
-    from atomr_local.backbone.llama import LlamaBackbone
+    from atomr_local.models.llama import LlamaBackbone
 
     model = model or find_model(arguments.model)
     backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, threads=threads, batch_threads=threads)
@@ -145,7 +145,7 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
     Processor time on one thread, which other processes do not disturb.
     """
-    from atomr_local.backbone.llama import scheduler as sampling
+    from atomr_local.models.llama import scheduler as sampling
 
     text = r'root ::= "{\"place\": \"" [A-Za-z0-9 ]{1,60} "\"}"'
     lazy_draw = sampling.Sampler._draw
@@ -180,9 +180,9 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
 def overhead(arguments: argparse.Namespace) -> list[Row]:
     """The same greedy answer from the library's own high-level class."""
-    from atomr_local.backbone.llama.engine import BATCH_TOKENS
-    from atomr_local.backbone.llama.engine import library as load_library
-    from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS
+    from atomr_local.models.llama.engine import BATCH_TOKENS
+    from atomr_local.models.llama.engine import library as load_library
+    from atomr_local.models.llama.prefix_cache import GRID_TOKENS
 
     question = prompt("Which room is item 3 in?")
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
@@ -230,11 +230,11 @@ QUESTIONS = (
 
 def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
-    from atomr_local.backbone.llama import LlamaBackbone
-    from atomr_local.backbone.templates import Style
-    from atomr_local.catalog.find import adapter_card, find_adapter
-    from atomr_local.planning.examples import ExampleLibrary
-    from atomr_local.planning.planner import Planner
+    from atomr_local.models.catalog.find import adapter_card, find_adapter
+    from atomr_local.models.llama import LlamaBackbone
+    from atomr_local.models.templates import Style
+    from atomr_local.reasoning.planning.examples import ExampleLibrary
+    from atomr_local.reasoning.planning.planner import Planner
     from atomr_local.tree.validation import Limits
 
     model = find_model(arguments.model)
@@ -273,9 +273,9 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
 
 def weights(arguments: argparse.Namespace) -> list[Row]:
     """The model with its adapter: the file and the adapter applied while it runs, against prepared weights."""
-    from atomr_local.backbone.llama.weights import Storage, prepare
-    from atomr_local.catalog.find import find_adapter
-    from atomr_local.gguf import check_model
+    from atomr_local.models.catalog.find import find_adapter
+    from atomr_local.models.gguf import check_model
+    from atomr_local.models.llama.weights import Storage, prepare
 
     model = find_model(arguments.model)
     adapter = find_adapter("auto", model)
@@ -312,9 +312,9 @@ def weights(arguments: argparse.Namespace) -> list[Row]:
 
 def batch(arguments: argparse.Namespace) -> list[Row]:
     """Calls side by side on prepared weights: tokens per second in all while every one of them writes."""
-    from atomr_local.backbone.llama.weights import prepare
-    from atomr_local.catalog.find import find_adapter
-    from atomr_local.gguf import check_model
+    from atomr_local.models.catalog.find import find_adapter
+    from atomr_local.models.gguf import check_model
+    from atomr_local.models.llama.weights import prepare
 
     model = find_model(arguments.model)
     endless = "root ::= [a-z ] root"

@@ -34,13 +34,13 @@ from atomr_lab.evaluation.datasets import Question, load_questions
 from atomr_lab.evaluation.runs import describe_run, run
 from programs import publish, run_program
 
-from atomr_local import paths
-from atomr_local.assistant import Assistant
-from atomr_local.backbone.llama.engine import variants
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.language.names import answer_key
-from atomr_local.sanitize import sanitize_line
+from atomr_local.models.llama.engine import variants
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 
 INDEX = "builds"
 PLANS = "plans.jsonl"
@@ -95,7 +95,7 @@ def usable(wanted: Sequence[str]) -> list[str]:
     Raises:
         InputError: fewer than two: there is nothing to compare.
     """
-    from atomr_local.backbone.llama.engine import library, library_directory
+    from atomr_local.models.llama.engine import library, library_directory
 
     known = [variant.name for variant in variants(library_directory(library())) if variant.score > 0]
     chosen = [name for name in wanted if name in known]

@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from atomr_local import Assistant, paths
+from atomr_local import Assistant
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -35,6 +35,7 @@ from atomr_local.reasoning.trace.events import (
     StageChanged,
     TextGenerated,
 )
+from atomr_local.system import paths
 
 _DOING = {
     StageChanged: "planning: prompt",

@@ -34,13 +34,13 @@ from question_sets import QuestionSet, changed_by, natural_sets
 from rewriting import NOTHING, OURS, held_out
 
 from atomr_local import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.errors import InputError
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import Tree
 
 _FIRST, _FOLLOW_UP = "first question", "follow-up"

@@ -39,10 +39,10 @@ from made_documents.folder import MadeFolder, make_folder
 from made_documents.measuring import FIRST, Asked, ask, kept_by_kind
 from made_documents.pieces import lost_pieces
 
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.threads import prepare_threads
 

@@ -38,7 +38,7 @@ def work(runtime: str, job: Path) -> None:
     """Measure one runtime in this fresh process; answers on standard output, vectors beside the job."""
     started = time.perf_counter()
     texts = json.loads(job.read_text(encoding="utf-8"))
-    from atomr_local.catalog.find import find_embedder
+    from atomr_local.models.catalog.find import find_embedder
     from atomr_local.system.threads import prepare_threads
 
     directory = find_embedder(texts["embedder"])

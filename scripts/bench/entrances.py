@@ -39,10 +39,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from serve_load import Clockwork
 
-from atomr_local.mcp_server import progress_text
+from atomr_local.server.mcp import progress_text
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _PROGRESS = re.compile(r"event: (?:stage_changed|plan_ready|node_started|node_finished)")
@@ -73,7 +73,7 @@ Ask = Callable[[], Awaitable[Taken]]
 
 def assistant_of(seconds: float | None) -> Assistant:
     """The assistant that every entrance serves; `seconds`: of a call of the clockwork, None: the starter."""
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.settings.schema import load_settings
 
     strategy = _STARTER_STRATEGY if seconds is None else _CLOCKWORK_STRATEGY
@@ -87,12 +87,12 @@ def serve(entrance: str, seconds: float | None) -> None:
     with assistant_of(seconds) as assistant:
         assistant.preload()
         if entrance == "mcp":
-            from atomr_local.mcp_server import make_server
+            from atomr_local.server.mcp import make_server
 
             asyncio.run(make_server(assistant).run_stdio_async())
             return
-        from atomr_local.http_server.app import listening_socket, run
-        from atomr_local.http_server.options import ServeOptions
+        from atomr_local.server.app import listening_socket, run
+        from atomr_local.server.options import ServeOptions
 
         listener = listening_socket("127.0.0.1", 0)
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)

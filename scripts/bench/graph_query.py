@@ -35,12 +35,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.language.names import name_key
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE
 from atomr_local.sources.protocol import Request, Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 ROOT = Path(__file__).resolve().parents[2]

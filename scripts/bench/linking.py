@@ -47,12 +47,12 @@ from graph_query import folded, misspelt
 from linking_data import ENTITY, Way, items, parted, properties, triples
 from namesakes import places
 
-from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import Embedder, SentenceEmbedder
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.selection import clear_match

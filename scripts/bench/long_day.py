@@ -28,7 +28,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from atomr_local import paths
+from atomr_local.system import paths
 
 _PATIENCE = 300.0  # seconds for one question
 _GROWTH = 0.1
@@ -93,7 +93,7 @@ def left_behind(first: Held, last: Held, most: float) -> list[str]:
 
 async def spend(questions: int, after: int, every: int, most: float) -> list[str]:
     """Ask them all and print the rows; what is wrong at the end."""
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.tui.app import AtomrApp
     from atomr_local.tui.widgets.question_box import QuestionBox
 

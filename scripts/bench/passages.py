@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     given = parser.parse_args()
     os.environ["ATOMR_HOME"] = str(given.home)
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.reasoning.retrieval import CANDIDATES
     from atomr_local.sources.protocol import Request, SourceName
 

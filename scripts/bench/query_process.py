@@ -19,9 +19,9 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import QueryRows
+from atomr_local.system.cancellation import Cancellation
 
 Run = Callable[[str, Cancellation], QueryRows]
 

@@ -43,13 +43,13 @@ from typing import Any, Literal
 
 from ray_nodes import RayNode, RayNodes, ray_nodes
 
-from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.build import TextBuildProgress
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, VECTOR, connect
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.system.threads import prepare_threads
 
 LEAST_COSINE = 0.9999

@@ -24,7 +24,7 @@ from typing import Any
 from atomr_lab.evaluation.metrics import score_answer
 from atomr_lab.evaluation.report import auroc
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.session import Session
 from atomr_local.reasoning import confidence as names
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.confidence import FEATURES
@@ -32,9 +32,9 @@ from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.system.cancellation import Cancellation
 
 HELD_BACK = 5
 _WHOLE = 1000  # words: no passage of the set has more

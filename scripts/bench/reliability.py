@@ -25,7 +25,7 @@ from atomr_lab.evaluation.report import Judged, auroc, calibration_error, is_rig
 from atomr_lab.evaluation.runs import RunDirectory, write_file
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 BINS = 10
 OUT = Path("docs/img/reliability.svg")

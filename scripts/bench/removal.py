@@ -39,15 +39,15 @@ from programs import publish, run_program
 from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_sets
 
 from atomr_local import Assistant
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.language.names import answer_key, base_key
 from atomr_local.reasoning.reading.checks import holds
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree

@@ -28,17 +28,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest
 from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, connect
 from atomr_local.language.names import base_key, name_key
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.reranking import CrossEncoderReranker
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 

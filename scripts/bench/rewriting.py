@@ -42,19 +42,19 @@ from atomr_lab.evaluation.report import RIGHT_F1
 from atomr_lab.evaluation.runs import RunDirectory, write_file, writing
 from question_sets import changed_by
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_adapter, find_model
+from atomr_local.assistant.session import Session
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.files import open_regular
-from atomr_local.planning.examples import ExampleLibrary
-from atomr_local.planning.planner import Planner
+from atomr_local.models.catalog.find import find_adapter, find_model
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
+from atomr_local.reasoning.planning.examples import ExampleLibrary
+from atomr_local.reasoning.planning.planner import Planner
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.sanitize import sanitize_line
-from atomr_local.session import Session
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.strategies.protocol import QuestionContext, understand
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import open_regular
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.validation import Limits
 
 ROOT = Path(__file__).resolve().parents[2]

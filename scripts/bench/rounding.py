@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from atomr_local import paths
+from atomr_local.system import paths
 
 NAMES = ("Hamlet", "Swan Lake", "The Hobbit", "Charles Darwin", "Vertigo", "Marie Curie", "Poland", "Metropolis")
 ASKED = (
@@ -41,12 +41,12 @@ PLAN = (
 
 def measure(variant: str, storage: Any, prompts: int, out: Path) -> None:
     """Write the logits of every place, and the speed, for one variant."""
-    from atomr_local.backbone.llama.chat import ChatEncoder
-    from atomr_local.backbone.llama.engine import Engine, Part, library
-    from atomr_local.backbone.llama.weights import weights_to_run
-    from atomr_local.backbone.templates import render
-    from atomr_local.catalog.find import find_adapter, starter_model_path
-    from atomr_local.gguf import check_model
+    from atomr_local.models.catalog.find import find_adapter, starter_model_path
+    from atomr_local.models.gguf import check_model
+    from atomr_local.models.llama.chat import ChatEncoder
+    from atomr_local.models.llama.engine import Engine, Part, library
+    from atomr_local.models.llama.weights import weights_to_run
+    from atomr_local.models.templates import render
 
     library(variant)
     model = starter_model_path()
@@ -67,7 +67,9 @@ def measure(variant: str, storage: Any, prompts: int, out: Path) -> None:
     for number in range(prompts):
         name = NAMES[number % len(NAMES)]
         question = ASKED[number % len(ASKED)].format(name)
-        asked = list(encoder.encode(render("atomr_local.planning", "lean_plan", (), question=question)).tokens)
+        asked = list(
+            encoder.encode(render("atomr_local.reasoning.planning", "lean_plan", (), question=question)).tokens
+        )
         engine.trim(0, 0)
         decode(0, (engine.tokenize(passage, special=False)[:256] if number % 2 else []) + asked)
         for token in engine.tokenize(PLAN.format(name), special=False):

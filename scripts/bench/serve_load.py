@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.protocol import Generation, GenerationRequest, Prompt
+    from atomr_local.models.protocol import Generation, GenerationRequest, Prompt
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _HANGS_UP = 0.05  # share of the questions whose client goes before the answer
@@ -45,7 +45,7 @@ class Clockwork:
     """A model that answers after a fixed time, or when it is cancelled."""
 
     def __init__(self, seconds: float) -> None:
-        from atomr_local.backbone.protocol import BackboneInfo
+        from atomr_local.models.protocol import BackboneInfo
 
         self.info = BackboneInfo("clockwork", None, 100_000)
         self._seconds = seconds
@@ -54,7 +54,7 @@ class Clockwork:
         return sum(len(message.content.split()) for message in prompt.messages)
 
     def generate(self, request: GenerationRequest) -> Generation:
-        from atomr_local.backbone.protocol import Generation, Token
+        from atomr_local.models.protocol import Generation, Token
 
         if request.cancellation is not None:
             request.cancellation.wait(self._seconds)
@@ -69,9 +69,9 @@ class Clockwork:
 
 def serve(seconds: float, queue: int) -> None:
     """The server's process."""
-    from atomr_local.assistant import Assistant
-    from atomr_local.http_server.app import listening_socket, run
-    from atomr_local.http_server.options import ServeOptions
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.server.app import listening_socket, run
+    from atomr_local.server.options import ServeOptions
     from atomr_local.settings.schema import load_settings
 
     def tell(text: str) -> None:

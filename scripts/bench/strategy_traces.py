@@ -25,16 +25,17 @@ from typing import Any
 
 from programs import run_program
 
-from atomr_local import Assistant, paths
+from atomr_local import Assistant
+from atomr_local.assistant.history.export import to_json, to_markdown, unkept
+from atomr_local.assistant.history.trace_import import read_traces
+from atomr_local.assistant.session import GraphRows
 from atomr_local.errors import AtomrError
-from atomr_local.history.export import to_json, to_markdown, unkept
-from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.asking.asking import CALLS_TO_CONCLUDE
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.session import GraphRows
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Page
 from atomr_local.strategies.registry import STRATEGIES, find_strategy
+from atomr_local.system import paths
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.rendering import same_rows
 

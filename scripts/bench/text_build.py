@@ -54,12 +54,12 @@ class Timed:
 
 
 def speed(corpus: Path, wanted: int, rounds: int) -> None:
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing import store
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.build import BATCH, encode_all
     from atomr_local.indexing.text_index.index import build_text_index
     from atomr_local.indexing.text_index.table import SEARCHED, TABLE, connect
+    from atomr_local.models.catalog.find import find_embedder
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
@@ -163,8 +163,8 @@ def build_one(file: Path, vectors: Path) -> None:
 def memory(corpus: Path, sizes: list[int]) -> int:
     import numpy as np
 
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.models.catalog.find import find_embedder
 
     with tempfile.TemporaryDirectory() as home:
         vectors = Path(home) / "vectors.npy"

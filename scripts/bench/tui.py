@@ -113,7 +113,7 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
     """Print how long keys take in the tree, in the evidence, and between them."""
     from textual.events import Key
 
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.tui.app import AtomrApp
 
     class Unloaded(Assistant):

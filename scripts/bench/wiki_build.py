@@ -19,10 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.system.threads import prepare_threads
 
 

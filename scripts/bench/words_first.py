@@ -32,17 +32,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from retrieval import DEPTHS, Query, read_passages, read_queries, recall
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import Manifest, index_path
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.vectors import count_vectors
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, SearchMode
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.threads import prepare_threads
 
 STATES = ("none", "half", "all")

@@ -55,6 +55,7 @@ def warm() -> None:
     import pyoxigraph
     import tomlkit
 
+    import atomr_local.assistant.history.store
     import atomr_local.cli.commands.ask
     import atomr_local.cli.commands.examples
     import atomr_local.cli.commands.graph
@@ -62,10 +63,9 @@ def warm() -> None:
     import atomr_local.cli.commands.indexes
     import atomr_local.cli.commands.text
     import atomr_local.cli.fetch
-    import atomr_local.history.store
     import atomr_local.sources.graph
     import atomr_local.sources.text
-    from atomr_local import session as loading
+    from atomr_local.assistant import session as loading
     from atomr_local.indexing.embedding import embedder as embedding
     from atomr_local.indexing.text_index import build as text_build
 
@@ -131,7 +131,7 @@ def write_inputs(folder: Path) -> None:
         for n in range(4)
     ]
     (folder / "plans.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plans))
-    from atomr_local.history.pending import encode
+    from atomr_local.assistant.history.pending import encode
     from atomr_local.reasoning.trace.schema import Trace
 
     traces = [
@@ -190,7 +190,7 @@ def _whole(kind: str, name: str) -> None:
 
 
 def history_state(_home: Path) -> list[str]:
-    from atomr_local.history.store import History
+    from atomr_local.assistant.history.store import History
 
     with History.open() as history:
         if history.notes:
@@ -209,7 +209,7 @@ def settings_state(home: Path) -> list[str]:
 
 
 def examples_state(home: Path) -> list[str]:
-    from atomr_local.planning.examples import read_examples
+    from atomr_local.reasoning.planning.examples import read_examples
 
     found, problems = read_examples(home / "examples.jsonl")
     if problems:
@@ -252,7 +252,7 @@ def _ask_home(_home: Path, inputs: Path) -> None:
 
 def _old_history(_home: Path, inputs: Path) -> None:
     """A history of the first schema, without the table for searching."""
-    from atomr_local.history.store import history_file
+    from atomr_local.assistant.history.store import history_file
 
     quietly("history", "import", str(inputs / "traces.jsonl"))
     with contextlib.closing(sqlite3.connect(history_file())) as old:

@@ -16,7 +16,7 @@ from frozen_parts.worlds import cases_of_extra
 if TYPE_CHECKING:
     from support.asgi_calls import Call
 
-    from atomr_local.http_server.app import Server
+    from atomr_local.server.app import Server
 
 _TOKEN = "correct-horse-battery-staple"
 _BEARER = {"authorization": f"Bearer {_TOKEN}"}
@@ -146,9 +146,9 @@ def cases(run: Run) -> Iterator[Case]:
 
 
 async def _all(run: Run, hidden: Masks) -> list[Case]:
-    from atomr_local.credentials import Secret
-    from atomr_local.http_server.app import Server
-    from atomr_local.http_server.options import ServeOptions
+    from atomr_local.server.app import Server
+    from atomr_local.server.options import ServeOptions
+    from atomr_local.system.credentials import Secret
     from frozen_parts.served import assistant
 
     with assistant(run.scratch) as served:

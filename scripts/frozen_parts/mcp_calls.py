@@ -43,7 +43,7 @@ def cases(run: Run) -> Iterator[Case]:
 async def _all(run: Run, hidden: Masks) -> list[Case]:
     from mcp import Client
 
-    from atomr_local.mcp_server import make_server
+    from atomr_local.server.mcp import make_server
     from frozen_parts.served import assistant
 
     found: list[Case] = []

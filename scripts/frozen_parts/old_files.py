@@ -89,7 +89,7 @@ def _make(archive: Path, folder: Path) -> None:
     from support.history_fakes import a_trace
     from support.quoting_traces import closest_trace, quotation_trace
 
-    from atomr_local.history.export import to_json, unkept
+    from atomr_local.assistant.history.export import to_json, unkept
     from atomr_local.indexing.graph_index.index import build_graph_index
     from atomr_local.indexing.text_index.documents import build_documents_index
 
@@ -128,7 +128,7 @@ def _documents(folder: Path) -> Path:
 def _history(file: Path, traces: Sequence[Any]) -> None:
     from datetime import UTC, datetime
 
-    from atomr_local.history.store import History
+    from atomr_local.assistant.history.store import History
 
     with History.open(file) as history:
         for day, trace in enumerate(traces, 1):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local import Assistant
-from atomr_local.asked import Answer
+from atomr_local.assistant.asked import Answer
 from atomr_local.indexing.text_index.documents import build_documents_index
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.reasoning.confidence import confidence_text

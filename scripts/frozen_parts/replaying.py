@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from atomr_local.backbone.protocol import Backbone, BackboneInfo, Finish, Generation, GenerationRequest, Prompt, Token
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import ModelError
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
+from atomr_local.models.catalog.find import starter_embedder_path
+from atomr_local.models.protocol import Backbone, BackboneInfo, Finish, Generation, GenerationRequest, Prompt, Token
 from frozen_parts.cases import both, read_lines, write_lines
 
 if TYPE_CHECKING:

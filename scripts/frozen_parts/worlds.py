@@ -11,19 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local import Assistant, __version__, paths
-from atomr_local.catalog.find import starter_embedder_path, starter_model_path
-from atomr_local.model_loading import AdapterSkills
+from atomr_local import Assistant, __version__
+from atomr_local.assistant.model_loading import AdapterSkills
+from atomr_local.models.catalog.find import starter_embedder_path, starter_model_path
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from frozen_parts.cases import Case, Run
 from frozen_parts.replaying import ReplayingBackbone, ReplayingEmbedder, ReplayingSpanReader, Replies, Vectors
 from frozen_parts.telling import Masks
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.embedding.span_reader import SpanReader
+    from atomr_local.models.protocol import Backbone
     from atomr_local.reasoning.trace.schema import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,8 +122,8 @@ class Models:
 
 
 def _real_backbone(style: str) -> Backbone:
-    from atomr_local.cancellation import Cancellation
-    from atomr_local.model_loading import load_model, model_files
+    from atomr_local.assistant.model_loading import load_model, model_files
+    from atomr_local.system.cancellation import Cancellation
 
     settings = load_settings(adapter="none" if style == "full" else "auto", llm={"parallel": 1})
     files = model_files(settings)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.embedding.embedder import Embedder
 from atomr_local.indexing.store import index_path, read_manifest
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.sources.document_places import DocumentPlaces, file_path, page_at
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from made_documents.folder import MadeFolder
 from made_documents.gold import Gold
 

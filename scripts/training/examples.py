@@ -13,8 +13,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from atomr_local.backbone.protocol import Prompt
 from atomr_local.language.literals import dates_in, parse_date
+from atomr_local.models.protocol import Prompt
 from training.files import Line
 
 # Words of a passage that a prompt shows.

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.language.names import name_key, split_qualifier
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.calls import AnswerType
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError

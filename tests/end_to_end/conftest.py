@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from atomr_local import Assistant
-from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import MissingPartError
+from atomr_local.models.catalog.find import starter_model_path
 
 HERE = Path(__file__).parent
 

@@ -15,18 +15,18 @@ import pytest
 from support.fake_parts import passage
 from support.places import TESTS
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import Choice, GenerationRequest, Grammar, Message, Prompt
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_embedder_path, starter_model_path
 from atomr_local.errors import MissingPartError
-from atomr_local.planning.examples import ExampleLibrary
-from atomr_local.planning.planner import Planner, plan_grammar
+from atomr_local.models.catalog.find import starter_embedder_path, starter_model_path
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.protocol import Choice, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.reasoning.asking.asking import Asking
+from atomr_local.reasoning.planning.examples import ExampleLibrary
+from atomr_local.reasoning.planning.planner import Planner, plan_grammar
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
 

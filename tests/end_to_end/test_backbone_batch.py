@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_adapter
 from atomr_local.errors import Cancelled, ModelError
+from atomr_local.models.catalog.find import find_adapter
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama.engine import AbortFlag, Part
+from atomr_local.models.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
+from atomr_local.system.cancellation import Cancellation
 
 QUESTIONS = (
     "What is the capital of France?",

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import Cancelled, ModelError
+from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama.engine import AbortFlag, Part
+from atomr_local.models.protocol import GenerationRequest, Grammar, Message, Prompt
+from atomr_local.system.cancellation import Cancellation
 
 PLAN = "You break questions into steps. Answer with short steps only, one on each line. " * 2
 READ = "You read passages and answer in a few words, from the passages only. " * 2
@@ -122,7 +122,7 @@ number ::= [1-9] [0-9]?
 def test_lazy_grammar_chooses_what_masking_every_token_would(
     backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from atomr_local.backbone.llama import scheduler as sampling
+    from atomr_local.models.llama import scheduler as sampling
 
     grammar = r'root ::= "{\"place\": \"" [A-Za-z ]{1,20} "\"}"'
     lazy = backbone.generate(GenerationRequest(prompt("Where is Rome?"), max_tokens=12, output=Grammar(grammar)))
@@ -377,7 +377,7 @@ def test_a_full_context_works(backbone: LlamaBackbone) -> None:
 
 
 def test_the_context_is_capped_to_what_the_model_was_trained_for() -> None:
-    from atomr_local.gguf import read_header
+    from atomr_local.models.gguf import read_header
 
     backbone = LlamaBackbone.load(starter_model_path(), context_tokens=1_000_000)
     try:
@@ -412,11 +412,11 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
 
 def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
-from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.protocol import Grammar
-from atomr_local.catalog.find import starter_model_path
+from atomr_local.models.llama.engine import AbortFlag, Part
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.protocol import GenerationRequest, Message, Prompt
+from atomr_local.models.protocol import Grammar
+from atomr_local.models.catalog.find import starter_model_path
 import os, sys, threading
 backbone = LlamaBackbone.load(starter_model_path(), context_tokens=512)
 assert os.environ["GOMP_SPINCOUNT"]

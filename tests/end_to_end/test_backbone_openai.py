@@ -17,13 +17,13 @@ import httpx
 import pytest
 from support.places import PYTHONPATH, TESTS
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.openai import OpenAIBackbone
-from atomr_local.backbone.openai.backbone import DEFAULT_CONTEXT
-from atomr_local.backbone.protocol import GenerationRequest, Grammar, JsonSchema, Message, Prompt
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_model_path
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
+from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.openai import OpenAIBackbone
+from atomr_local.models.openai.backbone import DEFAULT_CONTEXT
+from atomr_local.models.protocol import GenerationRequest, Grammar, JsonSchema, Message, Prompt
+from atomr_local.system.cancellation import Cancellation
 
 PROMPT = Prompt((Message("system", "You answer in a few words."),), (Message("user", "Is Paris in France?"),))
 YES_NO = 'root ::= "yes" | "no"'
@@ -119,7 +119,7 @@ def test_the_server_of_llama_cpp_python(local: LlamaBackbone) -> None:
     arguments = ["--model", str(starter_model_path()), "--port", str(port), "--n_ctx", "512", "--verbose", "false"]
     # The server itself loads no CPU backend, and the README's build has them in libraries of their own.
     serve = (
-        "import runpy; from atomr_local.backbone.llama.engine import library; library(); "
+        "import runpy; from atomr_local.models.llama.engine import library; library(); "
         "runpy.run_module('llama_cpp.server', run_name='__main__')"
     )
     process = subprocess.Popen([sys.executable, "-c", serve, *arguments], env=environment(), stderr=subprocess.DEVNULL)

@@ -15,8 +15,8 @@ pytest.importorskip("mcp", reason="the extra serve is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 
 from atomr_local import Assistant  # noqa: E402
-from atomr_local.http_server.app import Server  # noqa: E402
-from atomr_local.http_server.options import ServeOptions  # noqa: E402
+from atomr_local.server.app import Server  # noqa: E402
+from atomr_local.server.options import ServeOptions  # noqa: E402
 
 expect: Any = sync_api.expect
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama.engine import library
-from atomr_local.backbone.llama.scheduler import compiled_grammar
-from atomr_local.catalog.find import starter_model_path
-from atomr_local.planning.examples import Example, ExampleLibrary, check_example
-from atomr_local.planning.planner import plan_grammar, unfounded_names
+from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.models.llama.engine import library
+from atomr_local.models.llama.scheduler import compiled_grammar
+from atomr_local.reasoning.planning.examples import Example, ExampleLibrary, check_example
+from atomr_local.reasoning.planning.planner import plan_grammar, unfounded_names
 from atomr_local.tree.calls import AnswerType
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.operations import Operation

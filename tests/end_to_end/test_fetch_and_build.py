@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError
+from atomr_local.models.catalog.find import starter_embedder_path
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

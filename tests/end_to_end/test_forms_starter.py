@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support.fake_parts import passage
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.cancellation import Cancellation
+from atomr_local.models.llama import LlamaBackbone
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, Number, OneOf, WordsOf, worked_examples
 from atomr_local.reasoning.asking.writer import Writer, WrittenForm
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.cancellation import Cancellation
 
 TEXT = 'Ann Lee (born 3 May 1901 in Zürich) painted "The Harbour at Dusk", 東京, and Eve\'s portrait.'
 QUESTION = "Who painted The Harbour at Dusk?"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from support.places import SHARED
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.language.names import base_key
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 _FACTS = SHARED / "kg" / "2wiki_train_triples.jsonl"

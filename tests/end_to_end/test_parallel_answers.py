@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local import Assistant, paths
+from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
 from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import ROOT_ID
 

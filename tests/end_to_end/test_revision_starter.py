@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from atomr_local import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.errors import MissingPartError
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeFinished, NodeStarted, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder

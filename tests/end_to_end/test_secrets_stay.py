@@ -42,7 +42,7 @@ logging.basicConfig(level=0, stream=sys.stderr)
 from rich.console import Console
 from rich.traceback import Traceback
 from atomr_local.cli.main import main
-from atomr_local.backbone.openai import OpenAIBackbone
+from atomr_local.models.openai import OpenAIBackbone
 from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import load_settings
 from atomr_local.settings.file import save_settings

@@ -9,7 +9,6 @@ import pytest
 from support.fake_parts import FakeBackbone, toolbox
 
 from atomr_local import Assistant
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
@@ -18,6 +17,7 @@ from atomr_local.sources.graph import GraphSource
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Tree
 
 ASKED = (

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomr_local import Assistant, paths
-from atomr_local.backbone.llama import scheduler as sampling
-from atomr_local.backbone.llama.engine import library, library_directory, loaded_cpu_variant, variants
+from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
+from atomr_local.models.llama import scheduler as sampling
+from atomr_local.models.llama.engine import library, library_directory, loaded_cpu_variant, variants
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 
 QUESTIONS = [

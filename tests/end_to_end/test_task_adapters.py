@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.catalog.find import find_adapter, starter_model_path
 from atomr_local.errors import MissingPartError
+from atomr_local.models.catalog.find import find_adapter, starter_model_path
+from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.protocol import Generation, GenerationRequest, Message, Prompt
 
 pytestmark = pytest.mark.slow
 STATIC = (Message("system", "Plan."),)

@@ -11,8 +11,8 @@ import pytest
 from support.tui.hostile import forbidden, hostile
 from support.tui.terminal import Terminal, needs_tmux
 
-from atomr_local.history.store import History
-from atomr_local.history.trace_import import read_traces
+from atomr_local.assistant.history.store import History
+from atomr_local.assistant.history.trace_import import read_traces
 
 pytestmark = needs_tmux
 

@@ -20,12 +20,12 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("mcp", reason="the extra serve is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 
-from atomr_local.credentials import Secret  # noqa: E402
-from atomr_local.http_server.app import Server  # noqa: E402
-from atomr_local.http_server.options import ServeOptions  # noqa: E402
 from atomr_local.reasoning.trace.schema import Trace  # noqa: E402
 from atomr_local.reasoning.trace.telling import computation_text, measures_text, warning_text  # noqa: E402
+from atomr_local.server.app import Server  # noqa: E402
+from atomr_local.server.options import ServeOptions  # noqa: E402
 from atomr_local.sources.document_places import place_words  # noqa: E402
+from atomr_local.system.credentials import Secret  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

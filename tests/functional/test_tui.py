@@ -13,8 +13,8 @@ from support.tui.hostile import FORBIDDEN, HOSTILE
 from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual import events
 
+from atomr_local.assistant.history.store import History
 from atomr_local.errors import InputError, ModelError
-from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, PlanFragment, PlanReady, WarningRaised
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import SourceName

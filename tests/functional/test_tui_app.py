@@ -12,11 +12,11 @@ from support.tui.fake_assistant import QUESTION, FakeAssistant, script
 from support.tui.screens import ask, done, screen_text, until
 from textual.binding import Binding
 
-from atomr_local import paths
+from atomr_local.assistant.history.store import History
 from atomr_local.errors import SettingsError
-from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import Event
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.screens.ask.windows import RecallScreen

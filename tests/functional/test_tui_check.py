@@ -12,8 +12,8 @@ from support.tui.hostile import HOSTILE
 from support.tui.screens import ask, done, screen_text, until
 from textual.widgets import DataTable, TextArea
 
-from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import InputError
+from atomr_local.models.protocol import Generation
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, ModelCalled, PlanReady
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tui.app import AtomrApp

@@ -12,7 +12,7 @@ from support.tui.screens import SIZES, SMALL, ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
-from atomr_local.history.store import History
+from atomr_local.assistant.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.compare import CompareScreen

@@ -9,7 +9,7 @@ from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from atomr_local.history.store import History
+from atomr_local.assistant.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood
 from atomr_local.settings.schema import Settings
 from atomr_local.tui.app import AtomrApp

@@ -8,10 +8,10 @@ from support.tui.screens import ask, check_labels, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select, TextArea
 
-from atomr_local import paths
-from atomr_local.planning.examples import read_examples
+from atomr_local.reasoning.planning.examples import read_examples
 from atomr_local.reasoning.trace.events import planned
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.natural import is_natural
 from atomr_local.tui.app import AtomrApp

@@ -13,8 +13,8 @@ from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.widgets import Checkbox, Input, RadioSet
 
-from atomr_local.history.store import History, history_file
-from atomr_local.history.trace_import import read_traces
+from atomr_local.assistant.history.store import History, history_file
+from atomr_local.assistant.history.trace_import import read_traces
 from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen
 from atomr_local.tui.screens.history.export import FORMATS, ExportScreen, free_name
 

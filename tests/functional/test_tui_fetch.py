@@ -18,12 +18,12 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
 
-from atomr_local import paths
-from atomr_local.catalog.offered import catalogue
 from atomr_local.cli.main import atomr
 from atomr_local.errors import AtomrError
+from atomr_local.models.catalog.offered import catalogue
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, JobState
 from atomr_local.tui.screens.dialogs import Confirm

@@ -16,10 +16,10 @@ from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from atomr_local.files import write_output
-from atomr_local.history.export import to_json, unkept
-from atomr_local.history.store import History, history_file
+from atomr_local.assistant.history.export import to_json, unkept
+from atomr_local.assistant.history.store import History, history_file
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.system.files import write_output
 from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.screen import HistoryChoice

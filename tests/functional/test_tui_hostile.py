@@ -23,10 +23,9 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Input, TextArea
 
 import atomr_local.tui.screens
-from atomr_local import paths
-from atomr_local.backbone.protocol import Generation
+from atomr_local.assistant.history.store import History, history_file
 from atomr_local.errors import AtomrError
-from atomr_local.history.store import History, history_file
+from atomr_local.models.protocol import Generation
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -46,6 +45,7 @@ from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.strategies.processes.process import shipped
+from atomr_local.system import paths
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState

@@ -297,7 +297,7 @@ def test_a_job_is_stopped_and_what_it_prints_is_sanitised(monkeypatch: pytest.Mo
     script = tmp_path / "python"
     script.write_text(f'#!/bin/sh\nexec "{python}" "{program}"\n', encoding="utf-8")
     script.chmod(0o755)
-    monkeypatch.setattr("atomr_local.sandbox.sys.executable", str(script))
+    monkeypatch.setattr("atomr_local.system.sandbox.sys.executable", str(script))
     told: list[tuple[JobState, str]] = []
 
     def changed(job: Job) -> None:

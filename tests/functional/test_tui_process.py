@@ -9,9 +9,9 @@ from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.widgets import TextArea
 
-from atomr_local import paths
 from atomr_local.errors import InputError
 from atomr_local.strategies.processes.process import TOOLS, Process, read_processes, shipped
+from atomr_local.system import paths
 from atomr_local.tui.question.state import LEAVE_A_PROCESS
 from atomr_local.tui.screens.ask.plan_editor import ProcessEditor
 

@@ -24,10 +24,9 @@ from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from atomr_local import paths
-from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.models.protocol import Generation
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.trace import take_over
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
@@ -43,6 +42,7 @@ from atomr_local.reasoning.trace.events import (
 from atomr_local.reasoning.trace.schema import Guess, Trace
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
+from atomr_local.system import paths
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.state import Offered
 from atomr_local.tui.screens.dialogs import Confirm

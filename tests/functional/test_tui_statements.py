@@ -10,11 +10,10 @@ from support.tui.hostile import assert_harmless, hostile
 from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual.pilot import Pilot
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.history.export import to_markdown, unkept
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.cli.asking import answer_text
 from atomr_local.cli.plain import tree_lines
-from atomr_local.history.export import to_markdown, unkept
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeFinished
@@ -22,6 +21,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.trace.telling import corrected_text
 from atomr_local.sources.protocol import Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.widgets.reasoning_view import label_of

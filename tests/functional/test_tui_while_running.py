@@ -7,7 +7,7 @@ from support.tui.fake_assistant import QUESTION, FakeAssistant
 from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
 
-from atomr_local.history.pending import notes_folder
+from atomr_local.assistant.history.pending import notes_folder
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.windows import BusyScreen
 from atomr_local.tui.widgets.question_box import QuestionBox

@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-    from atomr_local.http_server.app import Server
+    from atomr_local.server.app import Server
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _ARGUMENTS = [
@@ -97,7 +97,7 @@ class RunningServer:
     """A server behind a socket, in a thread with an event loop of its own."""
 
     def __init__(self, application: Server) -> None:
-        from atomr_local.http_server.app import listening_socket, uvicorn_server
+        from atomr_local.server.app import listening_socket, uvicorn_server
 
         self._application = application
         self._listener = listening_socket("127.0.0.1", 0)

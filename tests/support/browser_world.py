@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from atomr_local.assistant import Assistant
-from atomr_local.backbone.protocol import Generation, GenerationRequest
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.models.protocol import Generation, GenerationRequest
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Retrieval
+from atomr_local.system.cancellation import Cancellation
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 
 QUESTION = "Where was the director of Metropolis born?"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.protocol import Evidence, Linked, PropertyOffer, QueryRows, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 from support.fake_facts import FakeFacts
 
 BASE = "https://example.org/"

@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from atomr_local.backbone.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt, Token
-from atomr_local.backbone.templates import Style
-from atomr_local.cancellation import Cancellation
-from atomr_local.planning.examples import ExampleLibrary
-from atomr_local.planning.planner import Planner
+from atomr_local.models.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt, Token
+from atomr_local.models.templates import Style
 from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.planning.examples import ExampleLibrary
+from atomr_local.reasoning.planning.planner import Planner
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.reader import SpanJudge
 from atomr_local.reasoning.results import Result
@@ -25,6 +24,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.validation import Limits

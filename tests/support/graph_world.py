@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Retrieval, Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 WORLD = """

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.steps import Steps
@@ -16,6 +15,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.sources.protocol import Evidence, SourceName, Value
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Tree
 
 GROWN_QUESTION = "Where was the director of Metropolis born?"

@@ -11,7 +11,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # The workers share the cores. OpenMP reads this once, when torch or llama.cpp is loaded.
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
-from atomr_local.session import Session
+from atomr_local.assistant.session import Session
 
 
 @pytest.fixture(autouse=True)

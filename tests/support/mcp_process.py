@@ -107,9 +107,9 @@ def mcp_process(home: Path, model: str = "ready") -> Iterator[McpProcess]:
 
 def main() -> None:
     sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-    from atomr_local.assistant import Assistant
-    from atomr_local.mcp_server import run
-    from atomr_local.session import Session
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.session import Session
+    from atomr_local.server.mcp import run
     from atomr_local.settings.schema import load_settings
     from support.fake_parts import FakeBackbone, reply
     from support.served_parts import Endless, PagesSource

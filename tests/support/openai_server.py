@@ -113,10 +113,10 @@ class Handler(BaseHTTPRequestHandler):
             self._piece(word)
 
     def mode_real(self, request: dict[str, Any]) -> None:
-        from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.backbone.protocol import GenerationRequest, Grammar, Message, Prompt
-        from atomr_local.catalog.find import starter_model_path
         from atomr_local.errors import ModelError
+        from atomr_local.models.catalog.find import starter_model_path
+        from atomr_local.models.llama import LlamaBackbone
+        from atomr_local.models.protocol import GenerationRequest, Grammar, Message, Prompt
 
         with Handler.lock:
             if Handler.backbone is None:

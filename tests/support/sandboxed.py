@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from atomr_local.sandbox import LENGTH, LONGEST, Parent, message, processor_time
+from atomr_local.system.sandbox import LENGTH, LONGEST, Parent, message, processor_time
 
 
 def echo(task: Any, parent: Parent) -> None:

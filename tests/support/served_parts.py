@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest
+from atomr_local.models.protocol import Generation, GenerationRequest
 from atomr_local.sources.protocol import Evidence, Page, Retrieval, Sentence
 from support.fake_parts import FakeBackbone, FakeSource
 

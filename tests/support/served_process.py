@@ -77,12 +77,12 @@ def served_process(home: Path, *, files: int | None = None, **options: Any) -> I
 
 def main() -> None:
     sys.path[:0] = [str(_TESTS.parent), str(_TESTS)]
-    from atomr_local.assistant import Assistant
-    from atomr_local.credentials import Secret
-    from atomr_local.http_server.app import listening_socket, run
-    from atomr_local.http_server.options import ServeOptions
-    from atomr_local.session import Session
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.session import Session
+    from atomr_local.server.app import listening_socket, run
+    from atomr_local.server.options import ServeOptions
     from atomr_local.settings.schema import load_settings
+    from atomr_local.system.credentials import Secret
     from support.fake_parts import FakeBackbone, reply
     from support.served_parts import PagesSource
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest
+from atomr_local.models.protocol import Generation, GenerationRequest
 from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from atomr_local.backbone.openai import OpenAIBackbone
+from atomr_local.models.openai import OpenAIBackbone
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.strategies.registry import find_strategy
 from support.fake_pages import FakePages

@@ -12,11 +12,11 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, reply
 
 from atomr_local import Answer, Assistant, Finished
-from atomr_local.backbone.protocol import Generation, GenerationRequest
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.session import QuestionGate
 from atomr_local.errors import Cancelled, InputError
-from atomr_local.session import QuestionGate
+from atomr_local.models.protocol import Generation, GenerationRequest
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.cancellation import Cancellation
 
 SUN = reply("the sun")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
-from atomr_local.assistant import Assistant
-from atomr_local.catalog.find import find_embedder
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.embedding import bert as embedding_bert
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.reasoning.trace.events import Finished, WarningRaised
 from atomr_local.settings.schema import load_settings
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.session import Session
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, QueryError, SettingsError
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.reasoning.trace.events import AnswerReady, Event
-from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.compact import parse_compact

@@ -12,7 +12,7 @@ from support.asgi_calls import Call
 from support.fake_embedder import FakeEmbedder
 from support.fake_parts import FakeBackbone, FakeSource, reply
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
@@ -133,8 +133,8 @@ def test_the_command_line_asks_in_a_part(
 
 async def test_http_asks_and_searches_in_a_part(assistant: Assistant) -> None:
     pytest.importorskip("starlette", reason="the extra serve is not installed")
-    from atomr_local.http_server.app import Server
-    from atomr_local.http_server.options import ServeOptions
+    from atomr_local.server.app import Server
+    from atomr_local.server.options import ServeOptions
 
     server = Server(assistant, ServeOptions())
     trace = (await Call(server, "POST", "/api/ask", {"question": QUESTION, "in": ["hr"], "stream": False}).done()).json
@@ -153,7 +153,7 @@ async def test_http_asks_and_searches_in_a_part(assistant: Assistant) -> None:
 
 async def test_mcp_asks_and_searches_in_a_part(assistant: Assistant) -> None:
     mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
-    from atomr_local.mcp_server import make_server
+    from atomr_local.server.mcp import make_server
 
     async with mcp.Client(make_server(assistant)) as client:
         asked = await client.call_tool("ask", {"question": QUESTION, "within": ["hr"]})

@@ -13,10 +13,10 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from atomr_local.cli.main import main
-from atomr_local.credentials import HIDDEN, Secret, SecretUrl, is_loopback, shown_url, without_secrets
 from atomr_local.errors import SettingsError
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import EndpointSettings, load_settings
+from atomr_local.system.credentials import HIDDEN, Secret, SecretUrl, is_loopback, shown_url, without_secrets
 
 CANARY = "cAn4ry7Wx2Qz"
 

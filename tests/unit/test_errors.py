@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from atomr_local import errors
-from atomr_local.cancellation import Cancellation
 from atomr_local.cli.main import report
 from atomr_local.errors import AtomrError, Cancelled, ModelError
+from atomr_local.system.cancellation import Cancellation
 
 FAMILY = [item for _, item in inspect.getmembers(errors, inspect.isclass) if issubclass(item, AtomrError)]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from atomr_lab.evaluation.datasets import read_records
 
+from atomr_local.assistant.history.trace_import import read_traces
 from atomr_local.errors import InputError
-from atomr_local.files import kind_of
-from atomr_local.history.trace_import import read_traces
 from atomr_local.indexing.readers.base import Skipped
 from atomr_local.indexing.readers.detect import detect_graph_format, open_articles
+from atomr_local.system.files import kind_of
 
 LINE = '{"id": "1", "title": "Zoë", "text": "Zoë is a name."}\n'
 PARQUET = b"PAR1\x15\x04\x15\xc0\xff" + bytes(600)

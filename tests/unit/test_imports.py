@@ -49,7 +49,7 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
 def test_the_first_screen_and_the_first_command_wait_for_no_planner_and_no_settings(module: str) -> None:
     code = (
         f"import sys, atomr_local.{module}\n"
-        "print(*[name for name in ('pydantic', 'atomr_local.planning.planner', 'importlib.metadata') if name in sys.modules])"
+        "print(*[name for name in ('pydantic', 'atomr_local.reasoning.planning.planner', 'importlib.metadata') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == []

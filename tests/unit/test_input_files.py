@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.files import open_regular, read_regular
+from atomr_local.system.files import open_regular, read_regular
 
 
 def test_a_regular_file_is_read_also_through_links(tmp_path: Path) -> None:

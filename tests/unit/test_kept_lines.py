@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.files import KeptLines
+from atomr_local.system.files import KeptLines
 
 
 def number(line: str) -> int:

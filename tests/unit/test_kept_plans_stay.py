@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
-from atomr_local import paths
-from atomr_local.assistant import Assistant
-from atomr_local.planning.examples import check_example, keep_example
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.reasoning.planning.examples import check_example, keep_example
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 
 QUESTION = "Who rented the yellow boat of Ann Lee?"
 ALIKE = "Who rented the green boat of Bob Ray?"

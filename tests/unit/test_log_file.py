@@ -10,12 +10,12 @@ from typing import get_args
 
 import pytest
 
-from atomr_local import paths
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError
-from atomr_local.log_file import LogLevel, log_error, start_logging
 from atomr_local.reasoning.trace.events import Event, QuestionAsked, WarningRaised
 from atomr_local.reasoning.trace.recorder import logged
+from atomr_local.system import paths
+from atomr_local.system.log_file import LogLevel, log_error, start_logging
 
 LOG = logging.getLogger("atomr_local.test")
 Capture = pytest.CaptureFixture[str]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.serving import without_paths, without_paths_in
+from atomr_local.server.serving import without_paths, without_paths_in
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.files import exchange, put, write_output
+from atomr_local.system.files import exchange, put, write_output
 
 
 def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:

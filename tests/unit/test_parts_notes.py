@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local import paths
+from atomr_local.assistant.session import Session
 from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
-from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 
 
 @pytest.fixture

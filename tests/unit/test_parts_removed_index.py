@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource
 
-from atomr_local import session as module
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant import session as module
+from atomr_local.assistant.session import Session, quiet
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import Settings
+from atomr_local.system.cancellation import Cancellation
 
 
 @pytest.fixture

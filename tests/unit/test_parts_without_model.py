@@ -11,11 +11,11 @@ import pytest
 from support.fake_parts import FakeBackbone, reply
 from support.served_parts import PagesSource
 
-from atomr_local import session as module
-from atomr_local.assistant import Assistant
+from atomr_local.assistant import session as module
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.session import Session, quiet
 from atomr_local.errors import AtomrError, ModelError
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.registry import open_source
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local import paths
+from atomr_local.system import paths
 
 
 def test_the_home_holds_everything_that_is_written(own_home: Path) -> None:

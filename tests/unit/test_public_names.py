@@ -24,7 +24,7 @@ def test_names_signatures_and_fields_are_those_of_the_list() -> None:
 
 
 def test_what_a_question_may_be_given_has_public_types() -> None:
-    from atomr_local.asked import QuestionOptions
+    from atomr_local.assistant.asked import QuestionOptions
 
     named = {
         word
@@ -66,7 +66,7 @@ def test_every_event_of_a_question_is_public() -> None:
 
     def kinds(event: type) -> set[str]:
         """Those of a question; the HTTP server has its own beside them, for what happens to a request."""
-        if event.__module__.startswith("atomr_local.http_server."):
+        if event.__module__.startswith("atomr_local.server."):
             return set()
         return {event.__name__}.union(*(kinds(other) for other in event.__subclasses__()))
 

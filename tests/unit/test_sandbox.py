@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from support.places import ROOT, TESTS
 
-from atomr_local import sandbox
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
-from atomr_local.sandbox import Limits, Sandbox, message
+from atomr_local.system import sandbox
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sandbox import Limits, Sandbox, message
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what only Linux does")
 Make = Callable[..., Sandbox]
@@ -247,7 +247,7 @@ def test_it_ends_with_its_parent_however_that_ends(limits: str, busy: str) -> No
     code = f"parent.send(1)\n{busy}"
     code = (
         "import time\n"
-        "from atomr_local.sandbox import Limits, Sandbox\n"
+        "from atomr_local.system.sandbox import Limits, Sandbox\n"
         f"child = Sandbox('support.sandboxed:run', lambda: {code!r}, {limits})\n"
         "child.launch()\n"
         "assert child.receive(60.0) == 1\n"

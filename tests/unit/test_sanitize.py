@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 ESC = "\x1b"
 

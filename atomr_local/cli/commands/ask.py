@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from atomr_local.assistant.wishes import argument, flag, option, parameters
 from atomr_local.cli.options import (
     ModelOptions,
     StrategyChoice,
@@ -17,9 +18,8 @@ from atomr_local.cli.options import (
 )
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import AtomrError, InputError, PlanError
-from atomr_local.files import read_text
-from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.wishes import argument, flag, option, parameters
+from atomr_local.system.files import read_text
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
@@ -78,8 +78,8 @@ def ask(wish: AskWish) -> int:
         )
     if wish.questions_file is not None and (wish.goes_on or wish.plan_file is not None or wish.as_json):
         raise click.UsageError("--file does not go with --continue, --plan or --json; --jsonl prints a trace a line")
-    from atomr_local.asked import QuestionOptions
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.asked import QuestionOptions
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.cli.asking import Asking, ask_all, exit_status, given_question, given_questions
 
     file = wish.questions_file
@@ -116,7 +116,7 @@ def _conversation() -> Conversation:
         InputError: the history holds no question.
         HistoryError: it cannot be read.
     """
-    from atomr_local.history.store import History, history_file
+    from atomr_local.assistant.history.store import History, history_file
     from atomr_local.reasoning.conversation import Conversation
 
     kept = []
@@ -137,7 +137,7 @@ def _read_plan(file: Path, question: str) -> Tree:
     Raises:
         PlanError: it cannot be read or is not valid.
     """
-    from atomr_local.asked import given_plan
+    from atomr_local.assistant.asked import given_plan
     from atomr_local.settings.schema import load_settings
     from atomr_local.tree.errors import TreeError
     from atomr_local.tree.validation import check
@@ -166,7 +166,7 @@ def plan(chosen: ModelOptions, question: str, as_json: bool, paper: bool) -> int
 
     Example: atomr plan "Who is the father of the director of Jaws?"
     """
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.tree.compact import to_compact
     from atomr_local.tree.paper import to_paper
 

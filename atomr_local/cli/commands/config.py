@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from atomr_local import paths
 from atomr_local.cli.completion import setting_keys, setting_values
 from atomr_local.cli.output import note, print_json
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.sanitize import sanitize
 from atomr_local.settings.schema import Settings, leaves, load_settings, origins, read_settings_text
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize
 
 
 @click.group()

@@ -8,16 +8,16 @@ from typing import TextIO
 
 import click
 
-from atomr_local import paths
 from atomr_local.cli.completion import index_lists
 from atomr_local.cli.options import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import KINDS, STARTER, index_names, index_path
-from atomr_local.planning.examples import Example, check_example, drop_example, keep_example, read_examples
-from atomr_local.sanitize import sanitize
+from atomr_local.reasoning.planning.examples import Example, check_example, drop_example, keep_example, read_examples
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import read_indexes
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize
 
 
 @click.group()

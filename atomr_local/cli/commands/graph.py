@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.assistant.wishes import GraphWish, argument, flag, option, parameters
 from atomr_local.cli.completion import graph_indexes
 from atomr_local.cli.options import ModelChoice, called_for, marked_private, options_of, overrides
 from atomr_local.cli.output import announce_remote, note, note_sentence, print_json
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
-from atomr_local.wishes import GraphWish, argument, flag, option, parameters
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.indexing.graph_index.build import BuildProgress
     from atomr_local.indexing.store import Manifest
     from atomr_local.page_facts.extraction import ModelReading
@@ -76,12 +76,12 @@ def from_text(wish: FromTextWish) -> None:
 
     Example: atomr graph from-text notes
     """
-    from atomr_local import paths
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import check_name, resolve
     from atomr_local.page_facts.extraction import SURE
     from atomr_local.settings.schema import load_settings
     from atomr_local.sources.privacy import check_derived, check_private
+    from atomr_local.system import paths
 
     read = {"text_index": wish.text_index, "sources": ("text",), "share_private": wish.share_private}
     settings = load_settings(**overrides(**vars(wish.chosen), **read))
@@ -108,10 +108,10 @@ def from_text(wish: FromTextWish) -> None:
 
 def _read(settings: Settings, directory: Path, facts: Path, sure: float | None, wish: FromTextWish) -> int:
     """Write the facts to the file; how many it has. `sure`: None without the model."""
-    from atomr_local.cancellation import Cancellation
     from atomr_local.cli.output import interrupt
     from atomr_local.page_facts.fact_file import fact_file, read_pages
     from atomr_local.page_facts.passages import Passages
+    from atomr_local.system.cancellation import Cancellation
 
     cancellation = Cancellation()
     with ExitStack() as stack:
@@ -180,10 +180,10 @@ def _check_not_another(name: str, facts: Path) -> None:
 
 def _model(settings: Settings, sure: float, stack: ExitStack) -> tuple[ModelReading, Assistant]:
     """The two readers, loaded."""
-    from atomr_local.assistant import Assistant
-    from atomr_local.catalog.find import starter_embedder_path
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.errors import MissingPartError
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.models.catalog.find import starter_embedder_path
     from atomr_local.page_facts.extraction import ModelReading, NearRelations
 
     assistant = stack.enter_context(Assistant.open(settings))
@@ -349,8 +349,8 @@ def facts(query: str, number: int, as_json: bool, graph_index: str | None) -> No
 
     Example: atomr graph facts "mother of Mary Shelley" -k 3
     """
-    from atomr_local.cancellation import Cancellation
     from atomr_local.sources.graph import GraphSource
+    from atomr_local.system.cancellation import Cancellation
 
     with closing(GraphSource.open(_directory(graph_index))) as source:
         found = source.facts(query, number, Cancellation())
@@ -443,8 +443,8 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
 
     Example: atomr graph find Mercury --descriptor planet
     """
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.models.catalog.find import find_embedder
     from atomr_local.sources.graph import GraphSource
 
     source = GraphSource.open(

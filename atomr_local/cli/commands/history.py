@@ -13,11 +13,11 @@ import click
 
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.history.database import StoredQuestion
-    from atomr_local.history.store import History
+    from atomr_local.assistant.history.database import StoredQuestion
+    from atomr_local.assistant.history.store import History
 
 _NUMBER = click.IntRange(min=1, max=2**63 - 1)
 _FILE = click.Path(path_type=Path)
@@ -36,7 +36,7 @@ def history() -> None:
 
 @contextmanager
 def _opened() -> Iterator[History]:
-    from atomr_local.history.store import History
+    from atomr_local.assistant.history.store import History
 
     with History.open() as opened:
         try:
@@ -89,8 +89,8 @@ def show(number: int, conversation: bool, verbose: bool, as_json: bool) -> None:
     Example: atomr history show 12
     Example: atomr history show 12 --conversation
     """
+    from atomr_local.assistant.history.export import to_json
     from atomr_local.cli.asking import answer_text
-    from atomr_local.history.export import to_json
     from atomr_local.reasoning.confidence import status_word
 
     with _opened() as opened:
@@ -127,8 +127,8 @@ def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind:
     Example: atomr history export 12 --format json --out frankenstein.json
     Example: atomr history export 12 --conversation --out frankenstein.md
     """
-    from atomr_local.files import write_output
-    from atomr_local.history.export import to_json, to_markdown
+    from atomr_local.assistant.history.export import to_json, to_markdown
+    from atomr_local.system.files import write_output
 
     _one_of(numbers, everything)
     if conversation and everything:
@@ -159,7 +159,7 @@ def import_(file: Path) -> None:
 
     Example: atomr history import frankenstein.json
     """
-    from atomr_local.history.trace_import import read_traces
+    from atomr_local.assistant.history.trace_import import read_traces
 
     traces = read_traces(file)
     with _opened() as opened:
@@ -177,7 +177,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
     Example: atomr history delete 12 13 --yes
     """
-    from atomr_local.history.opening import damaged_files
+    from atomr_local.assistant.history.opening import damaged_files
 
     _one_of(numbers, everything)
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"

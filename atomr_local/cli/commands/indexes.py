@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.assistant.wishes import ExportWish, ImportWish, PullWish
 from atomr_local.cli.completion import index_names
 from atomr_local.cli.options import marked_private, options_of, overrides
 from atomr_local.cli.output import note, note_text, print_json
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
-from atomr_local.wishes import ExportWish, ImportWish, PullWish
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.ledger import Report
@@ -144,9 +144,9 @@ def _kind_of(name: str, kind: IndexKind | None) -> IndexKind:
 
 def embedder_identity_here() -> str | None:
     """Identity of the embedder that searches would use; None if there is none."""
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.errors import AtomrError
     from atomr_local.indexing.embedding.embedder import embedder_identity
+    from atomr_local.models.catalog.find import find_embedder
 
     try:
         return embedder_identity(find_embedder(load_settings().embedder))
@@ -253,7 +253,7 @@ def repair(name: str, as_json: bool) -> None:
     from atomr_local.indexing.verify import repair_indexes
 
     def open_embedder() -> Embedder:
-        from atomr_local.catalog.find import find_embedder
+        from atomr_local.models.catalog.find import find_embedder
 
         return SentenceEmbedder(find_embedder(load_settings().embedder))
 

@@ -12,8 +12,13 @@ from typing import Any
 
 import click
 
-from atomr_local import paths
-from atomr_local.catalog.find import (
+from atomr_local.assistant.wishes import ModelWish
+from atomr_local.cli.completion import model_and_adapter_names
+from atomr_local.cli.options import options_of
+from atomr_local.errors import InputError
+from atomr_local.fetching.estimates import FAST, SLOW, duration
+from atomr_local.indexing.builds.space import human_size
+from atomr_local.models.catalog.find import (
     CatalogEntry,
     FileCheck,
     chosen_paths,
@@ -24,17 +29,12 @@ from atomr_local.catalog.find import (
     verify_embedder,
     verify_model,
 )
-from atomr_local.catalog.offered import catalogue
-from atomr_local.cli.completion import model_and_adapter_names
-from atomr_local.cli.options import options_of
-from atomr_local.errors import InputError
-from atomr_local.fetching.estimates import FAST, SLOW, duration
-from atomr_local.gguf import check_model
-from atomr_local.indexing.builds.space import human_size
-from atomr_local.sanitize import sanitize_line
+from atomr_local.models.catalog.offered import catalogue
+from atomr_local.models.gguf import check_model
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 from atomr_local.system.installation import add_extra
-from atomr_local.wishes import ModelWish
+from atomr_local.system.sanitize import sanitize_line
 
 # Checks the prepared weights and saved prompt states in the cache.
 
@@ -57,9 +57,9 @@ class CacheFile:
 
 def cache_files() -> Iterator[CacheFile]:
     """Everything of that kind in the cache, read in full."""
-    from atomr_local import paths
-    from atomr_local.backbone.llama.prefix_cache import PREFIXES, damaged_snapshots
-    from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
+    from atomr_local.models.llama.prefix_cache import PREFIXES, damaged_snapshots
+    from atomr_local.models.llama.weights import WEIGHTS, is_whole, prepared_files
+    from atomr_local.system import paths
 
     cache = paths.cache_dir()
     for path in prepared_files(cache / WEIGHTS):

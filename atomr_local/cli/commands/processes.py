@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from atomr_local import paths
 from atomr_local.cli.options import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
-from atomr_local.sanitize import sanitize
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.trace.schema import Trace
@@ -130,11 +130,11 @@ def _read() -> tuple[Path, list[Process]]:
 def _trace(given: str) -> Trace:
     """The trace with this number in the history, or in this file."""
     if given.isdecimal() and len(given) < 10 and not Path(given).exists():
-        from atomr_local.history.store import History
+        from atomr_local.assistant.history.store import History
 
         with History.open() as opened:
             return opened.get(int(given)).trace
-    from atomr_local.history.trace_import import read_traces
+    from atomr_local.assistant.history.trace_import import read_traces
 
     if not Path(given).exists():
         raise InputError(
@@ -165,8 +165,8 @@ def _changed(process: Process, text: TextIO | None) -> Process:
 
 def _keep(process: Process, instead_of: str = "") -> None:
     """Do the process again, then write it."""
-    from atomr_local.assistant import Assistant
-    from atomr_local.backbone.protocol import Nobody
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.models.protocol import Nobody
     from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.processes.process import keep, needs_model
 

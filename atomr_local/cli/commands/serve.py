@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.assistant.wishes import flag, option, parameters
 from atomr_local.cli.options import ModelOptions, options_of, strategy_option
 from atomr_local.cli.output import announce_remote, note, note_sentence
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
-from atomr_local.files import read_text
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.files import read_text
 from atomr_local.system.installation import add_extra
-from atomr_local.wishes import flag, option, parameters
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
-    from atomr_local.credentials import Secret
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.system.credentials import Secret
 
 
 _PARTS = {"mcp", "mcp_types", "starlette", "uvicorn"}
@@ -72,9 +72,9 @@ def serve(wish: ServeWish) -> None:
     slow.start()
     click.get_current_context().call_on_close(slow.cancel)
     try:
-        from atomr_local.http_server.app import listening_socket, run
-        from atomr_local.http_server.options import ServeOptions, check_address
-        from atomr_local.mcp_server import check_handing_on
+        from atomr_local.server.app import listening_socket, run
+        from atomr_local.server.mcp import check_handing_on
+        from atomr_local.server.options import ServeOptions, check_address
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PARTS:
             raise
@@ -82,7 +82,7 @@ def serve(wish: ServeWish) -> None:
             f"`atomr serve` needs the package {(error.name or '').partition('.')[0]}",
             hint=f"Install it with: {add_extra('serve')}",
         ) from error
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy
 
     given = ServeOptions(
@@ -128,8 +128,8 @@ def _token(file: Path | None) -> Secret:
     Raises:
         InputError: the file cannot be read, or the token is not usable.
     """
-    from atomr_local.credentials import Secret
-    from atomr_local.http_server.options import TOKEN_VARIABLE, checked_token
+    from atomr_local.server.options import TOKEN_VARIABLE, checked_token
+    from atomr_local.system.credentials import Secret
 
     if file is None:
         given = os.environ.get(TOKEN_VARIABLE, "")
@@ -159,7 +159,7 @@ def mcp(served: Served) -> None:
     Example: atomr mcp --sources text,graph
     """
     try:
-        from atomr_local.mcp_server import check_handing_on, run
+        from atomr_local.server.mcp import check_handing_on, run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
@@ -167,7 +167,7 @@ def mcp(served: Served) -> None:
             "`atomr mcp` needs the package mcp",
             hint=f"Install it with: {add_extra('mcp')}",
         ) from error
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy
 
     with Assistant.open(**served.settings()) as assistant:

@@ -11,7 +11,7 @@ import click
 
 from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.output import print_json
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.strategies.protocol import Strategy

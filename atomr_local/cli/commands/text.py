@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.wishes import TextWish
 from atomr_local.cli.completion import text_indexes
 from atomr_local.cli.options import Within, called_for, marked_private, options_of
 from atomr_local.cli.output import note, note_sentence, print_json
-from atomr_local.files import read_text
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
-from atomr_local.wishes import TextWish
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import read_text
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
@@ -138,8 +138,8 @@ def sync(name: str, watch: bool) -> None:
 
 def _embedder() -> SentenceEmbedder:
     """The embedder of the settings, for a process that does nothing else."""
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.models.catalog.find import find_embedder
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
@@ -374,10 +374,10 @@ def embed(name: str, limit: int | None, background: bool) -> None:
 
     Example: atomr text embed mine
     """
-    from atomr_local.cancellation import Cancellation
     from atomr_local.cli.output import interrupt
     from atomr_local.cli.progress import build_progress
     from atomr_local.indexing.text_index.filling import embed_text_index
+    from atomr_local.system.cancellation import Cancellation
     from atomr_local.system.threads import give_way
 
     if background:
@@ -450,15 +450,15 @@ def search(part: Within, query: str, top_k: int, text_index: str | None, as_json
     Example: atomr text search "who discovered radium" -k 3
     In a part: atomr text search "hotel limit" --in 'hr/*.md' --in '#policy'
     """
-    from atomr_local.cancellation import Cancellation
-    from atomr_local.catalog.find import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import index_names, resolve
+    from atomr_local.models.catalog.find import find_embedder
     from atomr_local.sources.document_places import place_words
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.registry import open_texts
     from atomr_local.sources.text_parts import PartOfTexts, parse_within
+    from atomr_local.system.cancellation import Cancellation
     from atomr_local.system.threads import prepare_threads
 
     places = parse_within(part.within)

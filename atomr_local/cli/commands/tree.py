@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from atomr_local.errors import InputError
-from atomr_local.files import read_text
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.files import read_text
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError, is_hidden
 from atomr_local.tree.nodes import Tree

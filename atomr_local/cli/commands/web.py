@@ -6,8 +6,8 @@ import click
 
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import print_json
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+from atomr_local.system.sanitize import sanitize_line
 
 
 @click.group()
@@ -28,9 +28,9 @@ def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
 
     Example: atomr web search "lunar eclipse" --web
     """
-    from atomr_local.cancellation import Cancellation
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.web import WebSource
+    from atomr_local.system.cancellation import Cancellation
 
     chosen = load_settings(**overrides(web=web))
     settings = chosen.web

@@ -16,9 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError
-from atomr_local.files import open_regular, put
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.publishing import LEDGER, LOCK, resumable
@@ -26,7 +24,9 @@ from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia.mediawiki import page_props_beside
 from atomr_local.indexing.store import IndexKind, InputFile
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import open_regular, put
+from atomr_local.system.sanitize import sanitize_line
 
 SCHEMA = 1
 _CHUNK = 4 << 20

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.files import exchange, open_regular, process_alive, put, read_text, sync, sync_directory
 from atomr_local.indexing import store
 from atomr_local.indexing.store import DIGESTS, MANIFEST
+from atomr_local.system import paths
+from atomr_local.system.files import exchange, open_regular, process_alive, put, read_text, sync, sync_directory
 
 # Checksums of the files of an index: made at publishing, compared by `atomr indexes verify` and `repair`.
 #

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from atomr_local.errors import ModelError
-from atomr_local.files import read_regular
+from atomr_local.system.files import read_regular
 
 # Writes ONNX models from arrays.
 #

@@ -23,8 +23,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from atomr_local.errors import ModelError
-from atomr_local.files import read_regular
 from atomr_local.indexing.embedding.bert import BertSession, read_shape, read_weights
+from atomr_local.system.files import read_regular
 
 _CARD_BYTES = 1 << 16
 _ADAPTER_BYTES = 64 << 20

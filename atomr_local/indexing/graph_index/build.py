@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Ledger
@@ -38,6 +37,7 @@ from atomr_local.indexing.graph_index.subset_selection import SubsetSelector, Ti
 from atomr_local.indexing.readers.facts.json_lines import read_entities, read_facts
 from atomr_local.indexing.readers.facts.rdf import LineBlocks, TurtleReader, read_ntriples
 from atomr_local.indexing.readers.lines import FileReader, LineReader, Skipped
+from atomr_local.system.cancellation import Cancellation
 
 # What the stages of one build of a graph index share, and what they tell of it.
 

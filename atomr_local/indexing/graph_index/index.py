@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -22,6 +21,7 @@ from atomr_local.indexing.graph_index.linearised import COUNT, FILE, LAYOUT, lin
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.readers.detect import GraphFormat, detect_graph_format
+from atomr_local.system.cancellation import Cancellation
 
 # Facts without ids join the entities that dumps name, so they are read last.
 _ORDER = {"facts-jsonl": 1}

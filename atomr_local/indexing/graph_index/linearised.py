@@ -26,7 +26,7 @@ from atomr_local.indexing.store import Manifest
 from atomr_local.language.names import words
 from atomr_local.language.properties import PROPERTY, property_table
 from atomr_local.language.words import english
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, NamedNode, Store

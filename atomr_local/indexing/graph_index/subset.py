@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.files import put
 from atomr_local.indexing.graph_index.ids import IdSet
+from atomr_local.system.files import put
 
 # Selects the slice of Wikidata about given entities, with names and types of their values.
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.files import open_regular
 from atomr_local.indexing.readers.base import (
     Article,
     LineArticles,
@@ -21,6 +20,7 @@ from atomr_local.indexing.readers.base import (
     encodable,
 )
 from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
+from atomr_local.system.files import open_regular
 
 # Which columns or keys of a record are an article's id, title and text.
 

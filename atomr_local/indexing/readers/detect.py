@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast, get_args
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.files import kind_of, open_regular
 from atomr_local.indexing.readers.articles import (
     Columns,
     DelimitedReader,
@@ -27,7 +26,8 @@ from atomr_local.indexing.readers.facts.json_lines import is_indented, parse_ent
 from atomr_local.indexing.readers.lines import READ_PACKED, LineReader, decompressed, encoding_of, head_as_utf8, kind_in
 from atomr_local.indexing.readers.wikipedia.mediawiki import ExtractedReader, MediaWikiReader
 from atomr_local.indexing.readers.wikipedia.zim import ZimReader
-from atomr_local.plugins import find, load_all, offered
+from atomr_local.system.files import kind_of, open_regular
+from atomr_local.system.plugins import find, load_all, offered
 
 # The registry of article formats: ours, and those of other packages (entry points).
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.files import HEAD, FileKind, kind_of, open_regular
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.files import HEAD, FileKind, kind_of, open_regular
 from atomr_local.system.installation import add_extra
+from atomr_local.system.sanitize import sanitize_line
 
 # Text files of any encoding as UTF-8: by byte order mark, by XML declaration, or by the zeros of UTF-16.
 

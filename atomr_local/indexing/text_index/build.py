@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Ledger
@@ -26,6 +25,7 @@ from atomr_local.indexing.text_index.chunking import Passage, Tokens, passage_he
 from atomr_local.indexing.text_index.page_worker import given_passages
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
 from atomr_local.language.names import name_key
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

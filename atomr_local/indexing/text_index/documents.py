@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -58,6 +57,7 @@ from atomr_local.indexing.text_index.index import (
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 from atomr_local.indexing.text_index.vectors import SETTING, made_before, noted, take_over
 from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

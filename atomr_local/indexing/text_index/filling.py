@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -28,6 +27,7 @@ from atomr_local.indexing.text_index.index import changeable
 from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, PassageTable, connect, writing
 from atomr_local.indexing.text_index.vectors import VectorCache, discard_damaged, noted, vector_state
 from atomr_local.indexing.text_index.verify import check_before_publishing
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -43,6 +42,7 @@ from atomr_local.indexing.text_index.vectors import (
 )
 from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
 from atomr_local.language.names import name_key
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder

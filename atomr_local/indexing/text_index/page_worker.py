@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from atomr_local.indexing.readers.base import Article, PageWork
     from atomr_local.indexing.readers.wikipedia.page_parser import Cutter
     from atomr_local.indexing.text_index.chunking import Passage, Tokens
-    from atomr_local.sandbox import Parent
+    from atomr_local.system.sandbox import Parent
 
 # More would wait for the one process that writes what they made.
 _MOST_PROCESSES = 4

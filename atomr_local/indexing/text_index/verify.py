@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Report, damage, empty, read_ledger
@@ -21,6 +20,7 @@ from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.indexing.text_index.vectors import VECTORS, VectorState, check_vectors, vector_state
+from atomr_local.system.cancellation import Cancellation
 
 # What each index of the table is called, by the column that it is of.
 PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}

@@ -20,7 +20,7 @@ from typing import BinaryIO, Protocol
 
 from atomr_local import __version__
 from atomr_local.errors import InputError
-from atomr_local.files import kind_of, open_regular
+from atomr_local.system.files import kind_of, open_regular
 
 SUFFIX = ".tar.zst"
 _BLOCK = 512

@@ -15,9 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.files import not_written, open_regular, sync, sync_directory
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds import publishing as digests
@@ -26,6 +24,8 @@ from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.table import TABLE, PassageTable
 from atomr_local.indexing.transfer import archive as provenance
 from atomr_local.indexing.transfer.archive import END, Provenance, header, packing, padding
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import not_written, open_regular, sync, sync_directory
 
 # What an index still holds of the user's own that is not its content: taken out of what is handed on.
 #

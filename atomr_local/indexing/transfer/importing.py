@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -34,6 +33,7 @@ from atomr_local.indexing.transfer.archive import (
 )
 from atomr_local.indexing.transfer.exporting import report_for_others, without_own
 from atomr_local.indexing.verify import verify_index
+from atomr_local.system.cancellation import Cancellation
 
 Progress = Callable[[str, int, int], None]
 _LIST_BYTES = 64 << 20

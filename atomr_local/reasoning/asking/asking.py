@@ -9,7 +9,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from atomr_local.backbone.protocol import (
+from atomr_local.errors import CallLimitError, ModelError
+from atomr_local.language.names import comparable
+from atomr_local.language.sentences import first_words, sentences, size_in_words
+from atomr_local.language.words import english, first_letters
+from atomr_local.models.protocol import (
     Backbone,
     BackboneInfo,
     Generation,
@@ -17,16 +21,12 @@ from atomr_local.backbone.protocol import (
     Prompt,
     StructuredOutput,
 )
-from atomr_local.backbone.templates import Style
-from atomr_local.cancellation import Cancellation
-from atomr_local.errors import CallLimitError, ModelError
-from atomr_local.language.names import comparable
-from atomr_local.language.sentences import first_words, sentences, size_in_words
-from atomr_local.language.words import english, first_letters
+from atomr_local.models.templates import Style
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.cancellation import Cancellation
 
 # Calls over the limit with which a strategy may conclude from what it has.
 CALLS_TO_CONCLUDE = 8

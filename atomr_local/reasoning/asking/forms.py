@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Protocol
 
-from atomr_local.backbone.gbnf import is_word_run, literal, whole_numbers, word_runs
-from atomr_local.backbone.protocol import Grammar, Message
-from atomr_local.backbone.templates import turns
-from atomr_local.sanitize import sanitize_line
+from atomr_local.models.gbnf import is_word_run, literal, whole_numbers, word_runs
+from atomr_local.models.protocol import Grammar, Message
+from atomr_local.models.templates import turns
+from atomr_local.system.sanitize import sanitize_line
 
 LINE_TOKENS = 40
 _CHARACTERS_A_TOKEN = 4

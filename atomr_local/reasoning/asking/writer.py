@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from atomr_local.backbone.protocol import Generation, Message, Prompt
-from atomr_local.backbone.templates import has_template, in_style, render
 from atomr_local.errors import ModelError
 from atomr_local.language.sentences import first_words
+from atomr_local.models.protocol import Generation, Message, Prompt
+from atomr_local.models.templates import has_template, in_style, render
 from atomr_local.reasoning.asking.asking import Asking, cut_passage, word_budgets
 from atomr_local.reasoning.asking.forms import Form
 from atomr_local.reasoning.confidence import mean_logprob
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize_line
 
 # Evidence as a prompt shows it: numbered passages, one a line, cut to what matters for the question.
 

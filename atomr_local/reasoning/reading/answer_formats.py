@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from atomr_local.backbone.gbnf import literal, word_runs
-from atomr_local.backbone.protocol import Prompt
-from atomr_local.backbone.templates import Style
 from atomr_local.language.literals import between_dates, dates_in
 from atomr_local.language.names import capitalised, countries_in
 from atomr_local.language.question_kind import SURE, expected_type
 from atomr_local.language.words import number_words
+from atomr_local.models.gbnf import literal, word_runs
+from atomr_local.models.protocol import Prompt
+from atomr_local.models.templates import Style
 from atomr_local.reasoning import confidence as names
 from atomr_local.sources.protocol import Evidence, Quote
 

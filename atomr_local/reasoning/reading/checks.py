@@ -24,8 +24,8 @@ from atomr_local.language.question_kind import expected_type
 from atomr_local.language.sentences import sentences
 from atomr_local.language.words import any_of, english, first_letters
 from atomr_local.reasoning.reading.answer_formats import UNDATED, AnswerSpec, Reading
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.system.sanitize import sanitize_line
 
 # Whether an answer can be of the kind that its question asks for. Only what is certain counts against an answer.
 

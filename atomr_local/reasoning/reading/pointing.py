@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from atomr_local.backbone.gbnf import literal
-from atomr_local.backbone.protocol import Generation
 from atomr_local.language.sentences import sentences
+from atomr_local.models.gbnf import literal
+from atomr_local.models.protocol import Generation
 from atomr_local.reasoning.asking.asking import GAP
 from atomr_local.reasoning.confidence import mean_logprob
 from atomr_local.reasoning.reading.answer_formats import AnswerSpec, answer_rule
 from atomr_local.reasoning.reading.checks import are_verdicts
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize_line
 
 UNKNOWN = "Unknown"
 MOST_PARTS = 2

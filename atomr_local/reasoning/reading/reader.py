@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from atomr_local.backbone.protocol import Choice, Generation, Grammar, Prompt
-from atomr_local.backbone.templates import in_style, render
+from atomr_local.models.protocol import Choice, Generation, Grammar, Prompt
+from atomr_local.models.templates import in_style, render
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.reasoning.candidates import vote
@@ -32,8 +32,8 @@ from atomr_local.reasoning.reading.pointing import (
     shown_sentences,
     unsure_words,
 )
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Quote
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.calls import ANSWER
 from atomr_local.tree.nodes import ROOT_ID, Operator
 from atomr_local.tree.operations import Operation

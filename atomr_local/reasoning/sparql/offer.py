@@ -9,14 +9,14 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from atomr_local.backbone.gbnf import literal
 from atomr_local.language.literals import Date, dates_in, number_words, parse_date, parse_quantity
 from atomr_local.language.names import name_key, names_in, words
 from atomr_local.language.question_kind import SURE, expected_type
+from atomr_local.models.gbnf import literal
 from atomr_local.reasoning.reading.checks import named_in
 from atomr_local.reasoning.source_access import GraphAccess
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import PropertyOffer, Value, ValueKind
+from atomr_local.system.sanitize import sanitize_line
 
 Form = Literal["select", "count", "ask"]
 FORMS: tuple[Form, ...] = ("select", "count", "ask")

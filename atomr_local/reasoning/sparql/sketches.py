@@ -26,7 +26,7 @@ from atomr_local.reasoning.sparql.offer import (
     State,
     is_iri,
 )
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 # A sketch as servers that ignore grammars may write it.
 

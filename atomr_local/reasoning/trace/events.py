@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from atomr_local.backbone.protocol import Generation
+from atomr_local.models.protocol import Generation
 from atomr_local.reasoning.trace import Outcome, StepEnd, in_order
 from atomr_local.reasoning.trace.schema import AnswerKind, Basis, Guess, LlmUse, NodeTrace, PlanOrigin, Status, Trace
 from atomr_local.sources.protocol import Evidence

@@ -33,8 +33,8 @@ from atomr_local.reasoning.trace.events import (
     planned,
 )
 from atomr_local.reasoning.trace.schema import Departure, LlmUse, NodeTrace, Trace, traced
-from atomr_local.sanitize import sanitize_all
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize_all
 
 
 def apply(trace: Trace, event: Event) -> None:

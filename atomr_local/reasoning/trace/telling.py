@@ -12,9 +12,9 @@ from atomr_local.language.sentences import first_words, sentences, size_in_words
 from atomr_local.reasoning.confidence import NOT_FOUND
 from atomr_local.reasoning.trace import StepEnd
 from atomr_local.reasoning.trace.schema import Departure, EvidenceTrace, NodeTrace, Trace, rating_text
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 
 # What the fields of a trace are called for people. The fields themselves keep their names: the trace is a format.

@@ -27,8 +27,8 @@ from atomr_local.reasoning.trace.events import AnswerReady, WarningRaised
 from atomr_local.reasoning.trace.schema import Basis, Guess, NodeTrace, Status, Trace, taken_from_step
 from atomr_local.reasoning.trace.telling import Advice, advice_texts
 from atomr_local.reasoning.verdict.reasons import closest, inputs, is_phrase, mentioned, named, step_reason
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import Operation
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
 from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
@@ -22,6 +21,7 @@ from atomr_local.language.question_kind import SURE, expected_type
 from atomr_local.language.words import relation_words, singulars
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 # Queries a property of many entities at once.

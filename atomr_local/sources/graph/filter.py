@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, property_table
 from atomr_local.language.question import TimeConstraint, read_question
@@ -29,6 +28,7 @@ from atomr_local.sources.graph.qualified_statements import (
     qualified_statements,
 )
 from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 _TIE = 0.06
 _SAME_VALUE = {"woman": "female", "women": "female", "man": "male", "men": "male"}

@@ -13,7 +13,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, KnowledgeIndexError, QueryError, SourceError
 from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
@@ -32,6 +31,7 @@ from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.language.properties import INSTANCE_OF, property_table
 from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple

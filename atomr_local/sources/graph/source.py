@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SourceError
 from atomr_local.indexing.graph_index.bulk_loading import PROP, PROP_STATEMENT, QUALIFIER_GRAPH
 from atomr_local.indexing.graph_index.linearised import FactRow, FactTable, no_facts
@@ -39,6 +38,7 @@ from atomr_local.sources.protocol import (
     Value,
     ValueKind,
 )
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:

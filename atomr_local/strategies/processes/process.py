@@ -19,22 +19,22 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from rapidfuzz.distance import Levenshtein
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.files import KeptLines
 from atomr_local.language.names import names_in
-from atomr_local.planning.examples import greedy, question_key, shape_terms
 from atomr_local.reasoning.asking.forms import BAR, halves
+from atomr_local.reasoning.planning.examples import greedy, question_key, shape_terms
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.checks import named_in
 from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.privacy import indexes_of
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.loop import ACTION, INPUT, OBSERVATION, THOUGHT, Observed, Tool
 from atomr_local.strategies.shared.tools import NONE, NOT_A_QUERY, NOT_ON_PAGE, HumanTools, PageTools
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import KeptLines
+from atomr_local.system.sanitize import sanitize_line
 
 Method = Literal["humaniq", "react"]
 FINISH = "finish"

@@ -14,9 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.files import read_text
 from atomr_local.reasoning.candidates import Candidate, mean
 from atomr_local.reasoning.confidence import worst
 from atomr_local.reasoning.operators import SURE, overlap_coefficient, values_read
@@ -29,6 +27,8 @@ from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.shared.closing import CALLS_USED, TEXT, Scored, answer_score, tell_problems
 from atomr_local.strategies.shared.plans import TreeWalk
 from atomr_local.strategies.shared.tools import searched
+from atomr_local.system import paths
+from atomr_local.system.files import read_text
 from atomr_local.tree.nodes import Literal, Node
 
 # RoHT's scheduler: which of graph, text and sub-questions suit a question (Zhang et al., 2023, section 3.2).

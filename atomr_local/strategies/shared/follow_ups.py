@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import names_in
-from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import two_questions
 from atomr_local.reasoning.operators import GUESSED
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.checks import supported
 from atomr_local.reasoning.results import Result, citations_hold

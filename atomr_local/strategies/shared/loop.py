@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key, name_key, names_in
+from atomr_local.models.protocol import Message, Prompt
 from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.asking.forms import Branch, Field, Form, Line
 from atomr_local.reasoning.asking.writer import FilledForm, WrittenForm
 from atomr_local.reasoning.reading.checks import named_in
 from atomr_local.reasoning.results import Action, Result, add_evidence, product_confidence
 from atomr_local.reasoning.steps import Step
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.closing import CALLS_USED
+from atomr_local.system.sanitize import sanitize_line
 
 THOUGHT, ACTION, INPUT, OBSERVATION = "Thought", "Action", "Input", "Observation"
 _ACTION_ALONE = "Write the action and its input alone."

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.language.names import name_key
 from atomr_local.language.question_kind import defined_topic
-from atomr_local.planning.coverage import respelt, spelt
-from atomr_local.planning.planner import PlanningResult, decompositions
+from atomr_local.models.protocol import Generation, Prompt
 from atomr_local.reasoning.asking.asking import shown_prompt
 from atomr_local.reasoning.conversation import answering_both, two_questions
+from atomr_local.reasoning.planning.coverage import respelt, spelt
+from atomr_local.reasoning.planning.planner import PlanningResult, decompositions
 from atomr_local.reasoning.results import Result, fill_question
 from atomr_local.reasoning.revision import ReusedResults
 from atomr_local.reasoning.steps import Step

@@ -19,10 +19,10 @@ from atomr_local.reasoning.source_access import NO_ROWS, OpenPage, PageReader
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED, Sketch, has_rows, values_of
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.events import SourcesSelected
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.loop import INPUT, AskingOn, Observed, Tool
+from atomr_local.system.sanitize import sanitize_line
 
 # The tools of `humaniq`: pages that are searched and read, and a graph that is queried. What was seen can be named.
 #

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import planned
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.reasoning.trace.telling import kind_text

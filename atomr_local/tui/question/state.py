@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from atomr_local.errors import AtomrError
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import Node, Tree
 
 if TYPE_CHECKING:

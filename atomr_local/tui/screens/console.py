@@ -20,8 +20,8 @@ from atomr_local.tui.widgets.question_box import CleanArea, RowsTable
 from atomr_local.tui.widgets.status_line import SteadyFooter
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
-    from atomr_local.session import GraphRows
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.session import GraphRows
 
 _FIRST = "SELECT ?label (COUNT(*) AS ?facts) WHERE { ?entity ?p ?o . ?entity rdfs:label ?label } GROUP BY ?label ORDER BY DESC(?facts) LIMIT 20"  # noqa: E501
 _PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"

@@ -19,7 +19,7 @@ from textual.suggester import Suggester
 from textual.widgets import Button, Input, Static
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import coloured, short_line
 from atomr_local.tui.widgets.question_box import CleanInput
 

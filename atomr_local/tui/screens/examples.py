@@ -13,10 +13,10 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError
-from atomr_local.planning.examples import Example, drop_example, read_examples
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.reasoning.planning.examples import Example, drop_example, read_examples
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
 from atomr_local.tui.widgets.status_line import SteadyFooter
 

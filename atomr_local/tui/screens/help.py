@@ -16,7 +16,7 @@ from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.widgets.reasoning_view import MARKS, ReasoningTree
 
 Group = tuple[str, Sequence[BindingType]]

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_symbol, confidence_word
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.schema import rating_text
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.calls import format_expects
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import format_operation

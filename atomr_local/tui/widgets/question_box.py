@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import DataTable, Input, TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 # Fields that take in nothing which could drive the terminal, and take every key in its turn.
 

@@ -19,7 +19,7 @@ from textual.widgets.tree import TreeNode
 from atomr_local.reasoning.confidence import NOT_FOUND
 from atomr_local.reasoning.trace.schema import rating_text
 from atomr_local.reasoning.trace.telling import YOUR_ANSWER, action_text, bounded, corrected_text, kind_text
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 from atomr_local.tui.widgets.node_panel import DECLINED, NodePanel, sure_text

@@ -17,12 +17,12 @@ from textual.widget import Widget
 from textual.widgets import Footer, Static
 from textual.widgets._footer import FooterKey
 
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.registry import SOURCES, SourceType
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.question.state import QuestionState
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
 
 
 _LONGEST_HOST = 32

@@ -18,10 +18,10 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from atomr_local import paths
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.trace.telling import taken_from, understood
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.question.conversation import ShownTurn
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import short_line

@@ -17,7 +17,7 @@ import llm_atomr
 from llm.plugins import load_plugins, pm
 
 from atomr_local import GraphRows
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.names import OURS
 

@@ -6,10 +6,10 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
 
-from atomr_local.backbone.openai.address import EndpointError, EventStream, Fragment, error_text
+from atomr_local.models.openai.address import EndpointError, EventStream, Fragment, error_text
 from fuzz.properties import expect, repeated
 
-INSTRUMENTED = ("atomr_local.backbone.openai.address",)
+INSTRUMENTED = ("atomr_local.models.openai.address",)
 DICTIONARY = (
     b"data: ", b"data:[DONE]\n", b"\n\n", b"\r\n", b'{"choices": [{"delta": {"content": "',
     b'"finish_reason": "stop"', b'"logprobs": {"content": [{"token": "', b'"logprob": -0.5',

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from atomr_local.errors import ModelError
-from atomr_local.gguf import GgufHeader, check_adapter, check_model, read_header
+from atomr_local.models.gguf import GgufHeader, check_adapter, check_model, read_header
 from fuzz.properties import as_file, expect
 
-INSTRUMENTED = ("atomr_local.gguf",)
+INSTRUMENTED = ("atomr_local.models.gguf",)
 DICTIONARY = (
     b"GGUF", b"\x03\0\0\0", b"\x02\0\0\0", b"\0\0\0\x03", b"general.type", b"general.architecture", b"general.name",
     b"general.alignment", b"general.file_type", b"llama", b"model", b"adapter", b"adapter.type", b"lora",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atomr_local.history import pending
-from atomr_local.history.trace_import import parse_trace
+from atomr_local.assistant.history import pending
+from atomr_local.assistant.history.trace_import import parse_trace
 from fuzz.properties import expect, repeated
 
-INSTRUMENTED = ("atomr_local.history",)
+INSTRUMENTED = ("atomr_local.assistant.history",)
 DICTIONARY = (
     b'{"question": "', b'"strategy": "atomr"', b'"asked_at": "2026-11-22T09:00:00+00:00"', b'{"reason": "', b'{"digest": "',
     b"\n", b"null", b"{", b"}", b"[", b"]", b"\\ud800", b"\\u0000", b"\\u001b[31m", b"9999-12-31T23:59:59-23:59",

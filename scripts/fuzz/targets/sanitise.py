@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from fuzz.properties import as_text, expect
 
-INSTRUMENTED = ("atomr_local.sanitize",)
+INSTRUMENTED = ("atomr_local.system.sanitize",)
 DICTIONARY = (
     b"\x1b", b"\x1b[", b"\x1b]", b"\x1bP", b"\x1b\\", b"\x07", b"\xc2\x9b", b"\xc2\x9d", b"\xc2\x9c", b"\xc2\x90",
     b"31m", b"0;title", b"8;;http://x", b"52;c;", b"\r", b"\n", b"\t", b"\x7f", b"\x08", b"\xe2\x80\xae",

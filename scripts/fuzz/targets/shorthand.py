@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from atomr_local.planning.coverage import with_searches
-from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.planning.coverage import with_searches
+from atomr_local.reasoning.planning.planner import Planner
 from atomr_local.tree.nodes import renumbered
 from atomr_local.tree.validation import Limits, validate
 from fuzz.properties import as_text, expect
 from fuzz.targets.compact import use
 
 INSTRUMENTED = (
-    "atomr_local.tree", "atomr_local.planning.coverage", "atomr_local.planning.plan_repairs",
-    "atomr_local.planning.planner",
+    "atomr_local.tree", "atomr_local.reasoning.planning.coverage", "atomr_local.reasoning.planning.plan_repairs",
+    "atomr_local.reasoning.planning.planner",
 )  # fmt: skip
 DICTIONARY = (
     b"1. ", b"2. ", b" 3. ", b" = ", b'Search("', b'Relate("', b"Relate([1], ", b"Filter([1], ", b'", "', b'")',

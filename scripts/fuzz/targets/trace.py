@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from atomr_local.assistant.history.export import to_json, to_markdown, unkept
+from atomr_local.assistant.history.store import History
+from atomr_local.assistant.history.trace_import import parse_trace, read_traces
 from atomr_local.cli.asking import answer_text
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.history.export import to_json, to_markdown, unkept
-from atomr_local.history.store import History
-from atomr_local.history.trace_import import parse_trace, read_traces
 from atomr_local.reasoning.trace.schema import SCHEMA, Trace
-from atomr_local.sanitize import sanitize
+from atomr_local.system.sanitize import sanitize
 from atomr_local.tui.question.correction import replay
 from fuzz.graph import fresh_directory
 from fuzz.properties import Broken, as_file, expect, repeated
 
-INSTRUMENTED = ("atomr_local.history", "atomr_local.reasoning.trace.schema")
+INSTRUMENTED = ("atomr_local.assistant.history", "atomr_local.reasoning.trace.schema")
 DICTIONARY = (
     b'"schema": "atomr.trace/1"', b'"question": "', b'"strategy": "', b'"status": "answered"', b'"answers": ["',
     b'"confidence": 0.5', b'"basis": "model"', b'"plan": {"compact": "', b'"origin": "user"', b'"nodes": [{',

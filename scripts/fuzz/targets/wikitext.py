@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 
 from atomr_local.indexing.readers.wikipedia.page_parser import serve
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
-from atomr_local.sandbox import Parent, message
+from atomr_local.system.sandbox import Parent, message
 from fuzz.properties import as_text, expect, repeated
 
 INSTRUMENTED = ("atomr_local.indexing.readers",)

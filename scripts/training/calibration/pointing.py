@@ -29,7 +29,7 @@ from training.files import QUESTIONS, Line, read_lines
 from training.grading import is_right
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.strategies.protocol import QuestionContext
 
 
@@ -59,9 +59,9 @@ def document_questions(folders: Path) -> list[Line]:
 @contextmanager
 def question_over_text(assistant: Assistant, question: str) -> Iterator[QuestionContext]:
     """What a strategy is given for the question, over the text source alone."""
-    from atomr_local.cancellation import Cancellation
+    from atomr_local.assistant.session import question_context
     from atomr_local.reasoning.trace.recorder import Recorder
-    from atomr_local.session import question_context
+    from atomr_local.system.cancellation import Cancellation
 
     recorder = Recorder(question, "atomr", {}, lambda _event: None)
     sources = assistant.parts.chosen(("text",), False, recorder.leaves)
@@ -74,7 +74,7 @@ def question_over_text(assistant: Assistant, question: str) -> Iterator[Question
 
 
 def measured(rows: list[Line], adapter: Path, known: set[str]) -> Iterator[Line]:
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.reasoning.answer_selection import whole_signals
     from atomr_local.reasoning.confidence import GUESS
     from atomr_local.strategies.shared.follow_ups import pointed_alone

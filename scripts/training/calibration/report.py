@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atomr_local.catalog.find import sha256_of
+from atomr_local.models.catalog.find import sha256_of
 from atomr_local.reasoning.confidence import FEATURES, Calibration
 from training.calibration import fitting
 from training.calibration.rows import QuestionSet, Row, measured

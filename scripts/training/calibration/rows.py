@@ -12,7 +12,7 @@ from typing import Any
 from atomr_lab.evaluation.metrics import same_value, score_answer
 from atomr_lab.evaluation.report import RIGHT_F1
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.indexing.store import STARTER, list_indexes
 from atomr_local.reasoning.answer_selection import agree
 from atomr_local.reasoning.trace.events import Finished

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from atomr_local.backbone.protocol import Prompt
-from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key
+from atomr_local.models.protocol import Prompt
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from training.data.reading import ReadingData, rewriting
 from training.examples import PASSAGE_WORDS, checked, example, print_kinds, refuted, span_of
 from training.files import QUESTIONS, Line, read_lines, write_lines

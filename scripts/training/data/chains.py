@@ -18,8 +18,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from atomr_local.backbone.templates import render
 from atomr_local.language.literals import MONTHS
+from atomr_local.models.templates import render
 from atomr_local.tree.calls import NO_QUESTION, REFERENCE, AnswerType
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, Node, NodeKind, Tree

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomr_local.backbone.templates import render
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.language.names import name_key
-from atomr_local.planning.coverage import find_name
+from atomr_local.models.catalog.find import find_embedder
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
-from atomr_local.sanitize import sanitize_line
+from atomr_local.reasoning.planning.coverage import find_name
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Operator
@@ -104,7 +104,7 @@ class Corpora:
         if typed is None or validate(parse_compact(typed), Limits()):
             raise ValueError("the last step is no typed operation")
         asked, plan = as_typed(question, named_as(question, typed, find_name), self.random)
-        return example("plan", source, render("atomr_local.planning", "lean_plan", question=asked), plan)
+        return example("plan", source, render("atomr_local.reasoning.planning", "lean_plan", question=asked), plan)
 
     def plan_lines(self, source: str, question: str, compact: str, answer: str = "") -> Iterator[Line]:
         """That line, or none where the plan cannot be written so."""

@@ -18,11 +18,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from training.data.reading import rewriting
 from training.examples import PASSAGE_WORDS, checked, cited, example, print_kinds, refuted, span_of
 from training.files import QUESTIONS, STARTER, Line, read_lines, write_lines
@@ -121,7 +121,7 @@ class NaturalData:
         """A plan, its names with the capitals that its line 0 gives them."""
         understood, *steps = plan.split("\n")
         shown = "\n".join([understood, *(capitals_as(understood, step) for step in steps)])
-        prompt = render("atomr_local.planning", "lean_plan", question=sanitize_line(typed))
+        prompt = render("atomr_local.reasoning.planning", "lean_plan", question=sanitize_line(typed))
         return example("plan", source, prompt, shown)
 
     # What the files make.

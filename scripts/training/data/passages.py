@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from atomr_local.backbone.templates import render
 from atomr_local.language.names import base_key, name_key
 from atomr_local.language.properties import facts_in
+from atomr_local.models.templates import render
 from atomr_local.tree.nodes import Operator
 from training.data.corpora import TOP_K, Corpora, bare, context, read_prompt_line
 from training.data.question_sets import read

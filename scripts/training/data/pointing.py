@@ -28,16 +28,16 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from atomr_local.backbone.templates import render
 from atomr_local.indexing.readers.base import Section
 from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.text_index.chunking import passage_heading, passages
 from atomr_local.indexing.text_index.documents import article_of
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english, first_letters
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
 from atomr_local.reasoning.reading.pointing import PointedPart, ShownPassages, shown_sentences, written_pointing
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from training.examples import PASSAGE_WORDS, checked, example, print_kinds, refuted, span_of
 from training.files import QUESTIONS, Line, read_lines, write_lines
 from training.plans.typed import answer_type
@@ -200,7 +200,9 @@ class PointingData:
         else:
             sort, several = answer_type(question, "", row["answers"][0])
         plan = f"0. {question} = Answer({sort}{', several' if several or code == 'l' else ''})"
-        yield example("plan", "documents", render("atomr_local.planning", "lean_plan", question=question), plan)
+        yield example(
+            "plan", "documents", render("atomr_local.reasoning.planning", "lean_plan", question=question), plan
+        )
 
     def _document(
         self, row: Line, parts: list[list[tuple[int, int]]], own: Sequence[Piece], found: Sequence[Piece]

@@ -6,9 +6,9 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from atomr_local.backbone.templates import render
 from atomr_local.language.names import base_key, name_key
-from atomr_local.planning.coverage import find_name
+from atomr_local.models.templates import render
+from atomr_local.reasoning.planning.coverage import find_name
 from training.data.corpora import TOP_K, Corpora, Passage, bare, context, read_prompt_line
 from training.examples import example, span_of
 from training.files import PLANS, Line, read_lines

@@ -23,13 +23,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from atomr_local.backbone.protocol import Message, Prompt
-from atomr_local.backbone.templates import render
 from atomr_local.language.literals import DAY_AND_MONTH
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english
+from atomr_local.models.protocol import Message, Prompt
+from atomr_local.models.templates import render
 from atomr_local.reasoning.asking.writer import evidence_block, shown_passages
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from training.examples import PASSAGE_WORDS, checked, cited, example, parts_kept, print_kinds, refuted, span_of
 from training.files import Line, read_lines, write_lines
 from training.plans.typed import answer_type, as_typed
@@ -174,7 +174,7 @@ class ReadingData:
             sort, several = answer_type(question, "", row["answers"][0])
             plan = f"0. {question} = Answer({sort}{', several' if several else ''})"
             typed, _ = as_typed(question, "", self.random)
-            yield example("plan", "squad", render("atomr_local.planning", "lean_plan", question=typed), plan)
+            yield example("plan", "squad", render("atomr_local.reasoning.planning", "lean_plan", question=typed), plan)
 
     # Follow-up questions.
 

@@ -18,7 +18,7 @@ GGUF_NAMES = {
 def base_arguments(base: str) -> dict[str, Any]:
     """What transformers loads the base by: "starter", a GGUF file or a Hugging Face directory."""
     if base == "starter":
-        from atomr_local.catalog.find import starter_model_path
+        from atomr_local.models.catalog.find import starter_model_path
 
         path = starter_model_path()
     else:

@@ -32,8 +32,8 @@ from atomr_lab.evaluation.report import auroc, calibration_error
 from bench.earlier_relations import followed
 from bench.linking_data import properties, triples
 
-from atomr_local.catalog.find import find_embedder
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.sources.graph.properties.matching import PropertyMatch, PropertyPath
 from atomr_local.sources.graph.properties.selection import (
     FILE,

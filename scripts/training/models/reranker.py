@@ -24,14 +24,14 @@ from typing import Any
 
 from bench.retrieval import LAST_FIFTH, Passages, Query, every, holding, read_passages, read_queries
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import AtomrError, ModelError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 from training.files import read_lines, write_lines

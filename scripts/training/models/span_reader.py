@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.catalog.find import starter_embedder_path
-from atomr_local.files import put, write_output
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.reasoning.reading.pointing import parse_pointing
+from atomr_local.system.files import put, write_output
 from training.files import Line, read_lines
 from training.models.checkpoints import Run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from atomr_local.backbone.gbnf import first_form, last_forms
-from atomr_local.planning.coverage import with_searches
+from atomr_local.models.gbnf import first_form, last_forms
+from atomr_local.reasoning.planning.coverage import with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import validate

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.language.names import split_qualifier
-from atomr_local.planning.coverage import find_name
+from atomr_local.reasoning.planning.coverage import find_name
 from atomr_local.tree.calls import format_call
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, Operator, OperatorCall

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from atomr_local.planning.coverage import find_name
+from atomr_local.reasoning.planning.coverage import find_name
 from training.files import Line
 from training.plans.gold import ask
 from training.plans.shorthand import valid_plan

@@ -1,11 +1,11 @@
-"""Plans in shorthand, as an adapter writes them (`atomr_local/planning/coverage.py`)."""
+"""Plans in shorthand, as an adapter writes them (`atomr_local/reasoning/planning/coverage.py`)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.planning.coverage import find_name
-from atomr_local.planning.planner import SUB_STEPS, TOP_LEVEL
+from atomr_local.reasoning.planning.coverage import find_name
+from atomr_local.reasoning.planning.planner import SUB_STEPS, TOP_LEVEL
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, OperatorCall, References, Tree, renumbered

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.app import App
 from textual.widgets import OptionList
 
-from atomr_local.history.store import History
+from atomr_local.assistant.history.store import History
 from atomr_local.tui.screens.history.screen import HistoryChoice, HistoryScreen
 from support.history_fakes import a_trace
 

@@ -13,13 +13,13 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 from support.grown_steps import GROWN_QUESTION, Scripted
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
+from atomr_local.assistant.session import Session
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import STRATEGIES
 

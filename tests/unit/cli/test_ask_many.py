@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, reply
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.settings.schema import load_settings
 

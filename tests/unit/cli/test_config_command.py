@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from atomr_local import paths
 from atomr_local.cli.commands.config import config
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,7 @@ def test_each_fatal_signal_is_one_line_and_ends_the_program_as_ever(name: str) -
 def test_a_real_fault_in_a_thread_names_the_library() -> None:
     done = run(
         "import threading\n"
-        "code = compile('ctypes.string_at(0)', '/x/atomr_local/backbone/llama/engine.py', 'exec')\n"
+        "code = compile('ctypes.string_at(0)', '/x/atomr_local/models/llama/engine.py', 'exec')\n"
         "thread = threading.Thread(target=exec, args=(code, {'ctypes': ctypes}))\n"
         "thread.start()\nthread.join()"
     )
@@ -152,7 +152,7 @@ Thread 0x00007f01 (most recent call first):
 {which} 0x00007f02 (most recent call first):
   File "/usr/lib/python3.11/ctypes/__init__.py", line 1 in string_at
   File "/site-packages/{frame}", line 261 in decode
-  File "/home/atomr_local/backbone/llama/scheduler.py", line 120 in _step
+  File "/home/atomr_local/models/llama/scheduler.py", line 120 in _step
 """
 
 

@@ -132,9 +132,9 @@ def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
     told: str,
 ) -> None:
     """The whole command; the trial's child is a stand-in that found this out."""
-    from atomr_local.backbone.llama import probe as runner
-    from atomr_local.backbone.llama.probe import Attempt
-    from atomr_local.catalog import find
+    from atomr_local.models.catalog import find
+    from atomr_local.models.llama import probe as runner
+    from atomr_local.models.llama.probe import Attempt
 
     model = lora_adapter(own_home / "m.gguf", {})
     monkeypatch.setattr(find, "find_model", lambda _: model)

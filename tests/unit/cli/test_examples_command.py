@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from atomr_local import paths
 from atomr_local.cli.commands.examples import examples
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import index_path
+from atomr_local.system import paths
 
 QUESTION = "What is the capital of Peru?"
 PLAN = '1. What is Peru? = Search("Peru", "country")\n2. What is the capital of [1]? = Relate([1], "capital")\n'

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, reply
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.history.store import History, history_file
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.cli.main import main
-from atomr_local.history.store import History, history_file
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
 

@@ -11,12 +11,12 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
-from atomr_local import paths
 from atomr_local.cli import downloads as index_file
 from atomr_local.cli.main import main
 from atomr_local.fetching.client import Client
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.system import paths
 
 PATH = "/indexes/facts.tar.zst"
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from support.gguf_files import gguf_bytes
 
-from atomr_local import paths
-from atomr_local.backbone.llama import weights as preparation
-from atomr_local.backbone.llama.prefix_cache import Snapshots
-from atomr_local.backbone.llama.weights import prepare
-from atomr_local.catalog import find as record
-from atomr_local.catalog import find as starter
-from atomr_local.catalog.find import adapter_card, require_whole, sha256_of, verify_embedder, verify_model
 from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.gguf import read_header
+from atomr_local.models.catalog import find as record
+from atomr_local.models.catalog import find as starter
+from atomr_local.models.catalog.find import adapter_card, require_whole, sha256_of, verify_embedder, verify_model
+from atomr_local.models.gguf import read_header
+from atomr_local.models.llama import weights as preparation
+from atomr_local.models.llama.prefix_cache import Snapshots
+from atomr_local.models.llama.weights import prepare
+from atomr_local.system import paths
 
 Capture = pytest.CaptureFixture[str]
 CONTENT = gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))})
@@ -148,7 +148,7 @@ def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
         raise ModelError("the model is about to be tried out")
 
     # Prepared weights are read in its place, and have a checksum of their own.
-    monkeypatch.setattr("atomr_local.backbone.llama.probe.working_way", reached)
+    monkeypatch.setattr("atomr_local.models.llama.probe.working_way", reached)
     kept = own_home / "cache" / "weights"
     kept.mkdir(parents=True)
     name = preparation.fingerprint(preparation.VERSION, "Q8_0", files=(model, None))

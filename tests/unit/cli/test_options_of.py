@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from atomr_local.assistant.wishes import argument, command_of, flag, option, parameters
 from atomr_local.cli.options import options_of
-from atomr_local.wishes import argument, command_of, flag, option, parameters
 
 
 @parameters

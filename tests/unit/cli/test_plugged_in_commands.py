@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from support.plugins import module, offer
 
 from atomr_local.cli.main import atomr
-from atomr_local.plugins import COMMAND_GROUP
+from atomr_local.system.plugins import COMMAND_GROUP
 
 GREET = """
 import click

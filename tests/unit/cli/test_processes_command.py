@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from atomr_local import paths
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.commands.processes import processes
 from atomr_local.errors import InputError
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.strategies.processes.process import Process
+from atomr_local.system import paths
 
 QUESTION = "Who directed Emma Road?"
 

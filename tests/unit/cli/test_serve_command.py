@@ -15,9 +15,9 @@ import atomr_local
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.main import main
-from atomr_local.http_server.app import listening_socket
+from atomr_local.server.app import listening_socket
 
 serve_command = import_module("atomr_local.cli.commands.serve")
 
@@ -104,9 +104,9 @@ def test_wrong_values_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_missing_package_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    if (loaded := sys.modules.get("atomr_local.http_server")) is not None:
-        monkeypatch.setattr(atomr_local, "http_server", loaded)  # what is imported here is not left behind
-    for name in [name for name in sys.modules if name.startswith("atomr_local.http_server")]:
+    if (loaded := sys.modules.get("atomr_local.server")) is not None:
+        monkeypatch.setattr(atomr_local, "server", loaded)  # what is imported here is not left behind
+    for name in [name for name in sys.modules if name.startswith("atomr_local.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.responses", None)
     told = refused(capsys)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local import paths
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
+from atomr_local.models.catalog.find import starter_embedder_path
+from atomr_local.system import paths
 
 Capture = pytest.CaptureFixture[str]
 
@@ -160,7 +160,7 @@ def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> Non
 
 @pytest.fixture
 def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomr_local.catalog.find.find_embedder", lambda _: Path())
+    monkeypatch.setattr("atomr_local.models.catalog.find.find_embedder", lambda _: Path())
     monkeypatch.setattr("atomr_local.indexing.embedding.embedder.SentenceEmbedder", lambda _, **__: FakeEmbedder())
 
 

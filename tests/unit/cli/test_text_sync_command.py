@@ -16,8 +16,6 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH, ROOT
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.commands import text as text_sync
 from atomr_local.cli.main import main
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
@@ -27,6 +25,8 @@ from atomr_local.indexing.text_index.document_catalog import listed_documents
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.indexing.verify import verify_indexes
+from atomr_local.models.catalog.find import starter_embedder_path
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
 
 Capture = pytest.CaptureFixture[str]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.screens.library.forms import library_items
 

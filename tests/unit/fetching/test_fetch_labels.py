@@ -13,13 +13,13 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.cli.main import main
 from atomr_local.fetching.wikidata import unlabelled_in
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import index_path
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 API = "/w/api.php"

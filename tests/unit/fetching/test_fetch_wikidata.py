@@ -14,6 +14,7 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
+from atomr_local.assistant.wishes import WikidataWish
 from atomr_local.cli.fetch import fetch_wikidata, wikidata, wikidata_wish
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
@@ -25,7 +26,6 @@ from atomr_local.indexing.readers.facts.json_lines import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.store import index_path
 from atomr_local.indexing.text_index.catalog import Catalog
-from atomr_local.wishes import WikidataWish
 
 API = "/w/api.php"
 

@@ -19,6 +19,7 @@ import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 from support.places import SCRIPTS
 
+from atomr_local.assistant.wishes import WikipediaWish, size_of
 from atomr_local.cli import fetch as module
 from atomr_local.cli.commands import text
 from atomr_local.cli.fetch import fetch_wikipedia, wikipedia
@@ -27,7 +28,6 @@ from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError
 from atomr_local.fetching.download import parse_sums
 from atomr_local.fetching.estimates import transfer_time
-from atomr_local.wishes import WikipediaWish, size_of
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4

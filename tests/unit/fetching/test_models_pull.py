@@ -14,11 +14,11 @@ import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 from support.gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local.catalog.offered import catalogue
 from atomr_local.cli import downloads as pulling
 from atomr_local.cli.main import main
 from atomr_local.fetching import download as fetching
 from atomr_local.fetching.client import Client
+from atomr_local.models.catalog.offered import catalogue
 
 VALUES = {"general.architecture": "llama", "general.name": "Tiny 1B"}
 MODEL = gguf_bytes(VALUES, {"w.weight": ((64, 500), os.urandom(128_000))})

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -31,6 +30,7 @@ from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.indexing.verify import repair_indexes, verify_indexes
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 
 WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 

@@ -10,10 +10,10 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
-from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.starter import ensure_index
+from atomr_local.system import paths
 
 
 def ship(folder: Path, title: str = "Como") -> None:
@@ -101,7 +101,7 @@ TOGETHER = """
 import sys
 from pathlib import Path
 from support.fake_embedder import FakeEmbedder
-from atomr_local import paths
+from atomr_local.system import paths
 from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.starter import ensure_index
 folder = Path(sys.argv[1])

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.files import exchange
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.verify import verify_indexes
+from atomr_local.system import paths
+from atomr_local.system.files import exchange
 
 
 def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:

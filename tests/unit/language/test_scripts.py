@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from atomr_local.backbone.gbnf import word_runs
 from atomr_local.indexing.text_index.chunking import passages
 from atomr_local.language.names import comparable, phrase, words
 from atomr_local.language.sentences import first_words, pieces, sentences, size_in_words, terms, unspaced
+from atomr_local.models.gbnf import word_runs
 from atomr_local.reasoning.asking.asking import cut_passage
 from atomr_local.reasoning.operators import overlap_coefficient
 from atomr_local.reasoning.reading.checks import holds

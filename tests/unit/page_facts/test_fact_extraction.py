@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
 from atomr_local.page_facts.extraction import ModelReading, NearRelations, PassageFact, facts_of_page
@@ -16,6 +15,7 @@ from atomr_local.page_facts.passages import PagePassage
 from atomr_local.page_facts.wordings import asked_relations
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.cancellation import Cancellation
 
 TEXT = "Leda covers about 468 square kilometres. Its capital is Vella."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace

@@ -6,7 +6,7 @@ import pytest
 from support.fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, Said, entity, passages, reply, rows
 
 from atomr_local.errors import ModelError, SourceError
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import NodeFinished, NodeStarted, WarningRaised
 from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passage, passages, reply, rows, toolbox
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, ModelError, SourceError
+from atomr_local.models.protocol import Generation, GenerationRequest, Token
 from atomr_local.reasoning.executor import dependencies
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import (
@@ -35,6 +34,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value
 from atomr_local.strategies.atomr import AtomR
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree
 from atomr_local.tree.validation import check

@@ -6,12 +6,12 @@ import pytest
 from support.fake_facts import FakeFacts, fact
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.source_access import FactReader
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
-from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.source_access import GraphAccess, told
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 

@@ -6,13 +6,13 @@ import pytest
 from support.fake_pages import FakePages
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.source_access import PageReader
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 

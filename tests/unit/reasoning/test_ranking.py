@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, toolbox
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.session import Session, quiet
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
-from atomr_local.session import Session, quiet
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources import reranking
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.cancellation import Cancellation
 
 VECTORS = {
     "Which?": (1.0, 0.0),

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, rows, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.trace.events import Event, PlanReady, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.sources.protocol import Request, Retrieval, Value
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Operator
 

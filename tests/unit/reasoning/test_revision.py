@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, passages, reply, rows
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.errors import InputError, SourceError
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.confidence import Calibration, LogisticModel
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import (

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import atomr_local
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.results import Action, Result
@@ -19,6 +18,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.verdict.judge import AnswerVerdict, conclusion
 from atomr_local.sources.protocol import Evidence, Quote, Value
+from atomr_local.system.cancellation import Cancellation
 
 PASSAGE = Evidence("text", "Ann Lee", "Ann Lee was born in York.", 1.0, "ann", {"passage": "1", "span": [0, 25]})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, rows
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.reasoning.conversation import answering_both, answers_both, two_questions
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings.schema import load_settings

@@ -7,9 +7,9 @@ import pytest
 from support.fake_facts import fact
 from support.fake_parts import passage
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.source_access import bm25, ranked_by_words
+from atomr_local.system.cancellation import Cancellation
 
 
 def test_the_score_is_bm25_by_hand() -> None:

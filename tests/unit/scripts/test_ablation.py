@@ -139,7 +139,7 @@ sys.path.insert(0, sys.argv[1])
 from without_rule import RULES
 RULES["every"]()
 from atomr_local.cli.main import main
-from atomr_local import assistant
+from atomr_local.assistant import assistant
 from atomr_local.language.names import countries_in
 from atomr_local.language.words import english
 from atomr_local.language.question_kind import expected_type

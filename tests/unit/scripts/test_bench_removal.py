@@ -12,9 +12,9 @@ import removal
 from atomr_lab.evaluation.datasets import Question
 from support.bench_runs import declined, told, write_run
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value
+from atomr_local.system.cancellation import Cancellation
 
 
 class Source:

@@ -11,8 +11,8 @@ import rewriting as bench
 from support.fake_parts import FakeBackbone
 from training.splits import for_calibration
 
+from atomr_local.assistant.session import Session
 from atomr_local.errors import InputError
-from atomr_local.session import Session
 from atomr_local.settings.schema import load_settings
 
 

@@ -9,9 +9,9 @@ import pytest
 import strategy_traces as traces
 from support.grown_steps import grown_trace
 
+from atomr_local.assistant.session import GraphRows
 from atomr_local.errors import QueryError
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
-from atomr_local.session import GraphRows
 from atomr_local.sources.protocol import Page, Sentence
 
 ROWS = GraphRows(("value",), [("urn:a",), ("urn:b",)], False, 0.1)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from support.places import ROOT
 
-from atomr_local.http_server.options import DEFAULT_PORT
+from atomr_local.server.options import DEFAULT_PORT
 from atomr_local.system.installation import add_extra, find_installation
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from support.fake_parts import FakeBackbone, Told
 from support.places import ROOT
 from support.script_loader import load_script
 
-from atomr_local.backbone.protocol import Choice, GenerationRequest, Message, Prompt
+from atomr_local.models.protocol import Choice, GenerationRequest, Message, Prompt
 
 INSTRUCTIONS = "Answer the question.\nUse the passages only."
 PASSAGES = "Passage: Metropolis is a film by Fritz Lang.\nQuestion: {}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.script_loader import load_script
 
-from atomr_local.backbone.llama.probe import read_processor
+from atomr_local.models.llama.probe import read_processor
 
 fits = load_script("llama_fits")
 ZEN = "CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 1 | FMA = 1 | AVX512 = 1 | LLAMAFILE = 1 | REPACK = 1 |"

@@ -17,8 +17,8 @@ from starter.tables import extras, read_table
 from starter.wording import an, listed, told, when
 from support.places import SCRIPTS, SHARED
 
-from atomr_local import paths
 from atomr_local.language.literals import parse_date, parse_quantity
+from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, NodeKind, Operator
 from atomr_local.tree.validation import Limits, validate

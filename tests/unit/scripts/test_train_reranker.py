@@ -10,10 +10,10 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from training.models import reranker as script
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.sources.reranking import CrossEncoderReranker
+from atomr_local.system.cancellation import Cancellation
 
 Query = script.Query
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from atomr_local import paths
 from atomr_local.errors import SettingsError
 from atomr_local.settings.file import changed_settings, save_settings
 from atomr_local.settings.schema import load_settings
+from atomr_local.system import paths
 
 MINE = """# my settings
 top_k = 5  # enough

@@ -10,7 +10,7 @@ import pytest
 
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.planning.examples import read_examples
+from atomr_local.reasoning.planning.examples import read_examples
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import check_bounds, load_settings, origins
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.index import Vectors, build_text_index
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.text_hits import behind, names_found
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 QUESTION = "The inventor of the zorbograph was born by a river: which?"

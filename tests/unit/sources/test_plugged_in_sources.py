@@ -18,15 +18,15 @@ from support.tui.fake_assistant import FakeAssistant
 from support.tui.settings_form import settle
 from textual.pilot import Pilot
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.cli.commands.ask import ask, sources
 from atomr_local.cli.doctor import outgoing_data
 from atomr_local.errors import SettingsError
-from atomr_local.history.trace_import import parse_trace
-from atomr_local.plugins import SOURCE_GROUP
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources import registry
+from atomr_local.system.plugins import SOURCE_GROUP
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.status_line import SourceSwitches
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.asked import Asked
+from atomr_local.assistant.asked import Asked
 from atomr_local.errors import InputError
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.settings.schema import Settings, load_settings

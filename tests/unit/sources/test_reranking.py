@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_embedder_path
+from atomr_local.assistant.session import Session
 from atomr_local.errors import AtomrError, Cancelled, MissingPartError, ModelError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.bert import BertPairs, Unsuited
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.session import Session
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.registry import open_source
 from atomr_local.sources.reranking import CrossEncoderReranker, check_cross_encoder
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 pytestmark = pytest.mark.slow  # it loads torch
@@ -154,7 +154,7 @@ from pathlib import Path
 def refuse(*_, **__):
     raise AssertionError("a socket")
 socket.socket = socket.create_connection = socket.getaddrinfo = refuse
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.sources.registry import open_source
 from atomr_local.sources.reranking import CrossEncoderReranker
 CrossEncoderReranker(Path({str(saved)!r})).scores("who", ["lake"], Cancellation())

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.store import resolve
@@ -19,6 +18,7 @@ from atomr_local.sources.protocol import Request, Retrieval
 from atomr_local.sources.registry import open_texts
 from atomr_local.sources.several_texts import SeveralTexts
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 
 WIKI = {f"Town {i}": f"Town {i} is a town with a market, a bridge and a harbour on the river." for i in range(30)} | {
     "Lake Como": "Lake Como is a deep lake in Lombardy, Italy.",

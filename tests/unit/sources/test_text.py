@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import connect
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources import text_hits
 from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 ARTICLES = {

@@ -16,11 +16,11 @@ import pytest
 from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError, WebDisabledError
 from atomr_local.sources import web
 from atomr_local.sources.protocol import Request, SourceName
 from atomr_local.sources.web import WebSource, safe_url
+from atomr_local.system.cancellation import Cancellation
 
 ROW = {"title": "Lake Como", "href": "https://example.org/como", "body": "A lake in Italy."}
 
@@ -42,7 +42,7 @@ def test_off_means_no_import_and_no_socket() -> None:
 import socket, sys
 def refused(*args, **kwargs): raise AssertionError("a socket was opened")
 socket.socket = socket.create_connection = socket.getaddrinfo = refused
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.errors import WebDisabledError
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.web import WebSource

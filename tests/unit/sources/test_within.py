@@ -14,7 +14,6 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.fake_parts import FakeSource
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.documents import build_documents_index
@@ -24,6 +23,7 @@ from atomr_local.sources.protocol import Pages, Request, SearchMode, Within
 from atomr_local.sources.several_texts import SeveralTexts
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.text_parts import PartOfTexts, parse_within, typed_conditions, typed_line
+from atomr_local.system.cancellation import Cancellation
 
 LIMIT = "The hotel limit is {} euros a night."
 FILES = {

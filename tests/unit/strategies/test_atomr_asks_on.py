@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, Run, Said, entity, passages, rows
 
-from atomr_local.backbone.protocol import Prompt
 from atomr_local.errors import Cancelled, ModelError
+from atomr_local.models.protocol import Prompt
 from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.trace.events import NodeAdded
 from atomr_local.reasoning.verdict.judge import judge

@@ -10,13 +10,13 @@ from support.fake_parts import cancelling
 from support.small_graph import FakeGraphTools
 from support.strategy_scripts import SCRIPTS, notes
 
-from atomr_local.backbone.protocol import Prompt
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, QueryError
+from atomr_local.models.protocol import Prompt
 from atomr_local.reasoning.asking.asking import CALLS_TO_CONCLUDE
 from atomr_local.sources.protocol import QueryRows
 from atomr_local.strategies.registry import STRATEGIES
 from atomr_local.strategies.shared.closing import CALLS_USED
+from atomr_local.system.cancellation import Cancellation
 
 EVERY = [(name, call) for name, script in SCRIPTS.items() for call in range(len(script.replies))]
 

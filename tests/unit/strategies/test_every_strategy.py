@@ -17,10 +17,10 @@ from support.fake_parts import FakeBackbone, FakeSource, Reply
 from support.small_graph import FakeGraphTools
 from support.strategy_scripts import SCRIPTS, Bare, notes
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Prompt
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
+from atomr_local.models.protocol import Generation, GenerationRequest, Prompt
 from atomr_local.sources.protocol import Request, Retrieval
+from atomr_local.system.cancellation import Cancellation
 
 FROM_MEMORY = {"closed-book", "cot"}
 LOCAL = {"react", "humaniq"}  # what they look up is never asked of the web

@@ -15,13 +15,13 @@ from support.fake_pages import FakePages
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 from support.small_graph import FakeGraphTools
 
-from atomr_local.backbone.protocol import Prompt
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import words
 from atomr_local.language.words import english
+from atomr_local.models.protocol import Prompt
 from atomr_local.sources.protocol import Request, Retrieval
 from atomr_local.strategies.names import known_names
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 
 QUESTION = "Who is the mother of the director of Emma Road?"

@@ -12,10 +12,8 @@ from support.fake_pages import FakePages
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, reply, toolbox
 from support.strategy_scripts import act, asked
 
-from atomr_local import paths
-from atomr_local.backbone.protocol import Prompt
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, SourceError
+from atomr_local.models.protocol import Prompt
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.verdict.judge import judge
@@ -24,6 +22,8 @@ from atomr_local.strategies.react import NOT_SEEN, VOTED, ReactOptions
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.closing import CALLS_USED
 from atomr_local.strategies.shared.loop import ALL_FOUND, NO_ACTION
+from atomr_local.system import paths
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 PAGES: dict[str, Sequence[str]] = {

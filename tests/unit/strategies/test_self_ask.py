@@ -11,10 +11,10 @@ from support.fake_embedder import FakeEmbedder
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply
 from support.strategy_scripts import asked
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.strategies.shared.closing import ALL_OWN, NO_LOOK_UP, OWN, UNTOLD
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 FIRST, SECOND = "Who directed Emma Road?", "Who is the mother of Ann Lee?"

@@ -9,7 +9,7 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from support.places import ROOT
 
-from atomr_local.backbone.templates import Style
+from atomr_local.models.templates import Style
 from atomr_local.strategies.shared.tasks import Tasks
 from atomr_local.strategies.shared.trained import TrainedTasks, tasks_of
 
@@ -32,7 +32,7 @@ def breaches(text: str) -> list[str]:
                 found.append(node.attr)
         elif isinstance(node, ast.ImportFrom):
             found += [alias.name for alias in node.names if alias.name in NAMES]
-            if (node.module or "").startswith(("atomr_local.backbone.llama", "atomr_local.backbone.openai")):
+            if (node.module or "").startswith(("atomr_local.models.llama", "atomr_local.models.openai")):
                 found.append(node.module or "")
         elif isinstance(node, ast.Constant) and node.value in FORBIDDEN:  # getattr(tools, "backbone")
             found.append(str(node.value))
@@ -52,7 +52,7 @@ def test_no_strategy_touches_a_backbone_or_a_source(file: Path) -> None:
         "tools.retriever.sources['text']",
         "source.retrieve(request, cancellation)",
         "tools.planner._backbone",
-        "from atomr_local.backbone.protocol import GenerationRequest",
+        "from atomr_local.models.protocol import GenerationRequest",
         "getattr(tools, 'backbone')",
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 from pydantic import Field
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SettingsError
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.settings.schema import Settings, load_settings
@@ -24,6 +23,7 @@ from atomr_local.strategies.options import (
 )
 from atomr_local.strategies.registry import STRATEGIES, find_strategy
 from atomr_local.strategies.single import RagOptions
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who painted it?"
 

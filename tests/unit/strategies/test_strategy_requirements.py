@@ -9,13 +9,13 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.plugins import module, offer
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.session import Session
 from atomr_local.errors import AtomrError, InputError, SettingsError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.planning.planner import fallback_tree
-from atomr_local.session import Session
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies import registry
 from atomr_local.strategies.registry import check_needs, check_sources

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import ROOT_ID
 
 

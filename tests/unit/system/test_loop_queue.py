@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from atomr_local.assistant import LoopQueue
+from atomr_local.assistant.assistant import LoopQueue
 
 
 async def test_what_threads_put_in_comes_out_in_the_order_of_each() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from atomr_local.assistant.history.store import History
 from atomr_local.errors import KnowledgeIndexError, SourceError
-from atomr_local.history.store import History
 from atomr_local.indexing.builds.space import write_error
 
 resource = pytest.importorskip("resource")

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from support.grown_steps import grown_trace
 
+from atomr_local.assistant.history.export import to_json, to_markdown
+from atomr_local.assistant.history.export import unkept as kept
+from atomr_local.assistant.history.trace_import import read_traces
 from atomr_local.cli.asking import StepNotes, answer_text
-from atomr_local.history.export import to_json, to_markdown
-from atomr_local.history.export import unkept as kept
-from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, NodeFinished
 from atomr_local.reasoning.trace.schema import Trace

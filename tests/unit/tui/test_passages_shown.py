@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from support.quoting_traces import TEXT, closest_trace, quotation_trace, quoting_trace
 
-from atomr_local.history.export import unkept
+from atomr_local.assistant.history.export import unkept
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.screens.history.screen import previewed

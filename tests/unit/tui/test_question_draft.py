@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.tui.fake_assistant import script
 
-from atomr_local.backbone.protocol import Generation
+from atomr_local.models.protocol import Generation
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
 from atomr_local.tui.question.state import QuestionState
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from atomr_local.files import kind_of, open_regular
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.lines import head_as_utf8, is_text
+from atomr_local.system.files import kind_of, open_regular
 
 # Tells HTML by its content: whole pages, and fragments as editors, mail programs and pandoc write them.
 

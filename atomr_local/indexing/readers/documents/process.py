@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.sandbox import Limits, Parent, Sandbox, message, processor_time
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
+from atomr_local.system.sandbox import Limits, Parent, Sandbox, message, processor_time
 
 _MEMORY = 2 << 30
 # A file may take so many times its processor time by the clock, on a machine with other work.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.base import PageWork, Section
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.sandbox import Limits, Parent, Sandbox, message, processor_time
+from atomr_local.system.sandbox import Limits, Parent, Sandbox, message, processor_time
 
 _LIMITS = Limits(memory=4 << 30)
 _AHEAD_PAGES = 400  # that wait for one before them, for each process

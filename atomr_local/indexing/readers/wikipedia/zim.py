@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.files import open_regular
 from atomr_local.indexing.foreign_errors import standard_error_without
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.plain_text import is_disambiguation
+from atomr_local.system.files import open_regular
 from atomr_local.system.installation import add_extra
 
 _MAX_PAGE = 8 << 20

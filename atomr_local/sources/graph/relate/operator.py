@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
@@ -45,6 +44,7 @@ from atomr_local.sources.graph.relate.values import (
     values_pattern,
 )
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 # Members of a class: "lakes" of Africa, or only the "countries" among the values of a relation.
 #

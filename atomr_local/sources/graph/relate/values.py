@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_index.bulk_loading import QUALIFIER_GRAPH
 from atomr_local.indexing.graph_index.statements.terms import PREDICATE, SAID, SOURCE, SUBJECT, TITLE
 from atomr_local.indexing.graph_index.statements.terms import PROVENANCE_OBJECT as OBJECT
@@ -18,7 +17,6 @@ from atomr_local.language.names import country_named, name_key
 from atomr_local.language.properties import PROPERTY
 from atomr_local.language.question import TimeConstraint, read_question
 from atomr_local.language.words import any_of, english, singulars, word_lists
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph.knowledge_graph import (
     VALUE_LIMIT,
     KnowledgeGraph,
@@ -38,6 +36,8 @@ from atomr_local.sources.graph.qualified_statements import (
 )
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 
 # When a number of values is asked for, and which of them count: "How many films did she direct?" does not ask for the
 # television series.

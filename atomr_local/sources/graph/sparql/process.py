@@ -13,11 +13,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.store import read_manifest
-from atomr_local.sandbox import Limits, Sandbox, message
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sandbox import Limits, Sandbox, message
 
 # Refuses user queries that send network requests (SERVICE, LOAD) or write (updates).
 #

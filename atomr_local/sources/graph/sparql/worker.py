@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-    from atomr_local.sandbox import Parent
+    from atomr_local.system.sandbox import Parent
 
 _LONGEST_VALUE = 100_000  # characters
 _BATCH, _PAUSE = 64, 0.05

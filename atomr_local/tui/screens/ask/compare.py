@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import ShownTurn, asked_words
 from atomr_local.tui.question.state import Offered, offered
@@ -160,6 +160,6 @@ _HEADS = [Text(f"  {_COLUMNS[0]}"), *(Text(name) for name in _COLUMNS[1:])]
 
 def _kept(trace: Trace) -> list[Trace]:
     """Answers of the history to the same question, understood in the same way."""
-    from atomr_local.history.store import recall_answers
+    from atomr_local.assistant.history.store import recall_answers
 
     return [answer for answer in recall_answers(trace.question) if asked_words(answer) == asked_words(trace)]

@@ -18,9 +18,9 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.reasoning.trace.events import ModelCalled
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
@@ -31,8 +31,8 @@ from atomr_local.tui.widgets.question_box import RowsTable
 from atomr_local.tui.widgets.status_line import SteadyFooter
 
 if TYPE_CHECKING:
-    from atomr_local.assistant import Assistant
-    from atomr_local.session import GraphRows
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.session import GraphRows
     from atomr_local.tui.clipboard import Opening
 
 

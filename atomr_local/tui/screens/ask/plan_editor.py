@@ -15,11 +15,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError
-from atomr_local.planning.examples import check_example, keep_example
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.reasoning.planning.examples import check_example, keep_example
 from atomr_local.strategies.processes.process import Process, keep, read_text_form
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.natural import is_natural

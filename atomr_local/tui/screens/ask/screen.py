@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.sanitize import sanitize
+from atomr_local.system.sanitize import sanitize
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
 from atomr_local.tui.question.state import LEAVE_A_PROCESS, QuestionState, why_no_plan
@@ -26,7 +26,7 @@ from atomr_local.tui.widgets.status_line import StatusLine
 if TYPE_CHECKING:
     from textual.widgets import OptionList
 
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.tui.screens.ask.windows import Busy
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
 
@@ -430,7 +430,7 @@ class AskScreen(Screen[None]):
 
     def attach(self, assistant: Assistant) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
-        from atomr_local.history.store import recall
+        from atomr_local.assistant.history.store import recall
 
         self._session = QuestionSession(self, assistant)
         self.view.share = assistant.settings.ui.tree_share

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from textual.screen import Screen
 
-    from atomr_local.assistant import Assistant
-    from atomr_local.history.pending import PendingNote
+    from atomr_local.assistant.assistant import Assistant
+    from atomr_local.assistant.history.pending import PendingNote
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
@@ -74,7 +74,7 @@ class QuestionSession:
     def _ask(
         self, number: int, asked: QuestionRequest, conversation: Conversation | None, within: Sequence[str]
     ) -> None:
-        from atomr_local.history.pending import pending_question
+        from atomr_local.assistant.history.pending import pending_question
 
         settings = self.assistant.settings
         with pending_question(
@@ -117,7 +117,7 @@ class QuestionSession:
 
     def _keep(self, trace: Trace, pending: PendingNote | None) -> None:
         # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
-        from atomr_local.history.store import record_trace
+        from atomr_local.assistant.history.store import record_trace
 
         if notes := record_trace(trace, pending)[1]:
             self._screen.post_message(HistoryRefused(notes))

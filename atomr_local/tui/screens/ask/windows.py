@@ -15,10 +15,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from atomr_local.assistant.history.store import recall
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.history.store import recall
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.text_parts import parse_within, typed_conditions, typed_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest
 from atomr_local.tui.rendering import short_line

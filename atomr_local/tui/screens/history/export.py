@@ -16,11 +16,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Checkbox, Input, RadioButton, RadioSet
 
-from atomr_local.files import write_output
-from atomr_local.history.database import StoredQuestion
-from atomr_local.history.export import to_json, to_markdown, unkept
+from atomr_local.assistant.history.database import StoredQuestion
+from atomr_local.assistant.history.export import to_json, to_markdown, unkept
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.files import write_output
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.screens.dialogs import PathDialog, confirm
 

@@ -19,14 +19,14 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from atomr_local.assistant.history.database import QuestionSummary, StoredQuestion
+from atomr_local.assistant.history.store import History
+from atomr_local.assistant.history.trace_import import read_traces
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.history.database import QuestionSummary, StoredQuestion
-from atomr_local.history.store import History
-from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.rendering import coloured, short_line
 from atomr_local.tui.screens.dialogs import ErrorScreen, PathDialog, confirm

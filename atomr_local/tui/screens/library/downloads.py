@@ -18,8 +18,12 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Label, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
-from atomr_local import paths
-from atomr_local.catalog.offered import (
+from atomr_local.assistant.wishes import WIKIDATA, ModelWish, WikidataWish, WikipediaWish, command_of
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
+from atomr_local.indexing.builds.space import human_size
+from atomr_local.indexing.store import STARTER, check_name, list_indexes
+from atomr_local.models.catalog.offered import (
     DATA_HUB,
     DUMPS,
     FACTS_LICENCE,
@@ -30,19 +34,15 @@ from atomr_local.catalog.offered import (
     WikipediaKind,
     catalogue,
 )
-from atomr_local.errors import AtomrError, InputError
-from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
-from atomr_local.indexing.builds.space import human_size
-from atomr_local.indexing.store import STARTER, check_name, list_indexes
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import must_stay
+from atomr_local.system import paths
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.dialogs import confirm, error_line
 from atomr_local.tui.widgets.question_box import CleanInput
 from atomr_local.tui.widgets.status_line import SteadyFooter
-from atomr_local.wishes import WIKIDATA, ModelWish, WikidataWish, WikipediaWish, command_of
 
 # What would be downloaded: the command, its size, time, licence and host. No widget in here.
 

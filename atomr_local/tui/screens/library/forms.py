@@ -16,10 +16,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
-from atomr_local import wishes
+from atomr_local.assistant import wishes
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.store import check_name
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.idle_embedding import ALL
 from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.dialogs import PathSuggester, error_line, path_from
@@ -297,7 +297,7 @@ def library_items(settings: Settings) -> list[LibraryItem]:
 
 
 def _models(settings: Settings) -> list[LibraryItem]:
-    from atomr_local.catalog.find import chosen_paths, list_models
+    from atomr_local.models.catalog.find import chosen_paths, list_models
 
     found = []
     chosen = chosen_paths(settings.model, settings.adapter, settings.embedder)

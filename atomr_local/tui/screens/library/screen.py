@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from atomr_local.indexing.builds.space import human_size
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command, Job, JobState
 from atomr_local.tui.screens.dialogs import confirm

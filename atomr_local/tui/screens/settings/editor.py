@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.screens.settings.form import SettingChoice, SettingEntry
 from atomr_local.tui.widgets.question_box import CleanInput
 

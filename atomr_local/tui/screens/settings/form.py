@@ -14,14 +14,14 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError, InputError, SettingsError
-from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.settings.schema import Settings, load_settings, origins
 from atomr_local.sources.registry import switched_names
 from atomr_local.strategies.names import known_names
 from atomr_local.strategies.options import checked_options
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system.credentials import Secret
+from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tui.colours import names
 
 # The choices of the settings screen: available models, adapters, indexes, strategies and themes.
@@ -45,9 +45,9 @@ def at_hand() -> Choices:
     Raises:
         AtomrError: a directory cannot be read.
     """
-    from atomr_local.catalog.find import list_models
     from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.store import STARTER, list_indexes
+    from atomr_local.models.catalog.find import list_models
 
     found: dict[str, list[SettingChoice]] = {
         "model": [],
@@ -80,7 +80,7 @@ def known() -> dict[str, tuple[SettingChoice, ...]]:
 
 def checks() -> dict[str, Callable[[Any], object]]:
     """Whether there is what a setting names, by dotted key. Each raises an AtomrError where there is not."""
-    from atomr_local.catalog.find import find_model
+    from atomr_local.models.catalog.find import find_model
     from atomr_local.strategies.registry import find_strategy
 
     return {
@@ -94,7 +94,7 @@ def checks() -> dict[str, Callable[[Any], object]]:
 
 
 def _adapter(value: str) -> None:
-    from atomr_local.catalog.find import find_adapter
+    from atomr_local.models.catalog.find import find_adapter
 
     if value not in {"auto", "none"}:
         path = find_adapter(value, Path())
@@ -103,7 +103,7 @@ def _adapter(value: str) -> None:
 
 
 def _embedder(value: str) -> None:
-    from atomr_local.catalog.find import STARTER
+    from atomr_local.models.catalog.find import STARTER
 
     if value != STARTER and not Path(value).expanduser().is_dir():
         raise AtomrError(f"there is no directory {value}")

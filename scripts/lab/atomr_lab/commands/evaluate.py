@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.assistant.wishes import option, parameters
 from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import (
     ModelChoice,
@@ -21,8 +22,7 @@ from atomr_local.cli.options import (
 )
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.wishes import option, parameters
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +107,7 @@ def matrix(wish: MatrixWish) -> int:
     """
     from atomr_lab.evaluation.datasets import read_sets
     from atomr_lab.evaluation.matrix import arms, cells, run_cells
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.settings.schema import load_settings
 
     file = read_sets(wish.sets_file)
@@ -256,7 +256,7 @@ def run(wish: RunWish) -> None:
     from atomr_lab.evaluation.report import build_report, gold_structures
     from atomr_lab.evaluation.runs import PREDICTIONS_FILE, describe_run
     from atomr_lab.evaluation.runs import run as run_questions
-    from atomr_local.assistant import Assistant
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.options import options_of as check_options
     from atomr_local.strategies.registry import check_needs, check_plan, check_sources, find_strategy

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.assistant.wishes import flag, option, parameters
 from atomr_local.cli.completion import graph_indexes, text_indexes
 from atomr_local.cli.options import ModelChoice, options_of, overrides
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import Cancelled, WebDisabledError
-from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.wishes import flag, option, parameters
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from atomr_lab.question_making.knowledge import WebSearch
     from atomr_lab.question_making.making import Decisions, Step, Yield
     from atomr_lab.question_making.reviewing import Decision, Review
-    from atomr_local.assistant import Assistant
-    from atomr_local.cancellation import Cancellation
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.settings.schema import Settings
+    from atomr_local.system.cancellation import Cancellation
 
 
 # `atomr questions review`: one question after the other in the terminal, line by line.
@@ -235,10 +235,10 @@ def make(wish: MakeWish) -> None:
     from atomr_lab.question_making.knowledge import NearValues
     from atomr_lab.question_making.making import QUESTIONS_FILE, Making, Trials, Wanted, deciding, trial_settings
     from atomr_lab.question_making.reviewing import description, nearness_by, open_knowledge
-    from atomr_local.assistant import Assistant
-    from atomr_local.cancellation import Cancellation
+    from atomr_local.assistant.assistant import Assistant
     from atomr_local.cli.output import interrupt
     from atomr_local.settings.schema import load_settings
+    from atomr_local.system.cancellation import Cancellation
 
     read = {"text_index": wish.text_index, "graph_index": wish.graph_index, "sources": ("text", "graph")}
     settings = trial_settings(load_settings(**overrides(**vars(wish.chosen), **read, web=wish.web)))

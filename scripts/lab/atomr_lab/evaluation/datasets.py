@@ -13,9 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from atomr_lab.evaluation.metrics import Score, Summary, mean_percent, score_answer
 from atomr_local.errors import InputError
-from atomr_local.files import read_text
 from atomr_local.indexing.readers.lines import LineReader, kind_in
 from atomr_local.settings.schema import SourceId, check_bounds, parse_toml, problem
+from atomr_local.system.files import read_text
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree

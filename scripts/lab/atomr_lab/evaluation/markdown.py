@@ -8,7 +8,7 @@ from typing import Any
 
 from atomr_lab.evaluation.diagnosis import Stage
 from atomr_lab.evaluation.runs import program_text, programs_of, write_file
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 REPORT_FILE = "report.md"
 _CHANGES_SHOWN = 20

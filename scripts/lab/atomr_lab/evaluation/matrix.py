@@ -18,7 +18,6 @@ from atomr_lab.evaluation.markdown import write_report
 from atomr_lab.evaluation.report import REPORT_FILE, build_report
 from atomr_lab.evaluation.runs import Asker, Progress, RunDirectory, check_resumable, describe_run, run, write_file
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError, ModelError
-from atomr_local.files import read_text
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import KINDS, IndexKind, index_names, index_path, resolve
 from atomr_local.settings.file import changed_settings
@@ -29,6 +28,7 @@ from atomr_local.strategies.names import known_names
 from atomr_local.strategies.options import StrategyOptions, options_of
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.registry import check_needs, check_only_source, find_strategy, lacks_source
+from atomr_local.system.files import read_text
 
 # Whether every run of a matrix has what it asks of its sources, checked for all of them before a model is loaded.
 

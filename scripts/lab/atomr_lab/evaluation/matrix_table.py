@@ -28,7 +28,7 @@ from atomr_lab.evaluation.report import (
 )
 from atomr_lab.evaluation.runs import RUN_FILE, RunDirectory, program_text, programs_of
 from atomr_local.errors import InputError
-from atomr_local.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize_line
 
 SCHEMA = "atomr.eval-table/1"
 BASELINES = ("rag", "atomr")

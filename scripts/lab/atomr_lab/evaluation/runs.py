@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from atomr_lab.evaluation.datasets import DatasetRecord, Prediction, Question, prediction_of, read_records
 from atomr_lab.evaluation.metrics import Score, score_answer
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.files import json_line, locked, not_written, open_regular, put, read_text
 from atomr_local.indexing.store import KINDS, STARTER, IndexKind, index_names, index_path, read_manifest, resolve
 from atomr_local.indexing.text_index.vectors import vector_state
 from atomr_local.reasoning.trace.events import Event, Finished
@@ -24,6 +23,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.settings.schema import Settings, renamed
 from atomr_local.strategies.options import options_of
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system.files import json_line, locked, not_written, open_regular, put, read_text
 from atomr_local.system.program_version import running_version
 from atomr_local.tree.nodes import Tree
 

@@ -2,5 +2,5 @@
 
     text index, graph index → candidates (two facts that share an entity) → composed → filtered → a line for each kept
 
-Nothing in here reads a question set, and nothing answers questions but :class:`atomr_local.assistant.Assistant`.
+Nothing in here reads a question set, and nothing answers questions but `atomr_local.Assistant`.
 """

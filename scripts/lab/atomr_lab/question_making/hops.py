@@ -19,7 +19,7 @@ from atomr_lab.evaluation.metrics import same_value
 from atomr_local.errors import InputError
 from atomr_local.language.names import split_qualifier
 from atomr_local.page_facts.wordings import Wording, mention, wording_of
-from atomr_local.planning.coverage import search_for
+from atomr_local.reasoning.planning.coverage import search_for
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Literal as TreeLiteral

@@ -20,7 +20,6 @@ from functools import cache, lru_cache
 from atomr_lab.evaluation.diagnosis import mentions
 from atomr_lab.evaluation.metrics import same_value
 from atomr_lab.question_making.hops import Candidate, Composed, Hop
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.literals import Date, parse_date, parse_quantity
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
 from atomr_local.page_facts.passages import PagePassage, Passages
@@ -35,10 +34,11 @@ from atomr_local.page_facts.wordings import (
     usable_name,
     wording_of,
 )
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.source import entity_of
 from atomr_local.sources.protocol import KnowledgeSource, Request
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.sanitize import sanitize_line
 
 # A text and a graph index side by side: what each of them knows of an entity.
 

@@ -52,13 +52,13 @@ from atomr_lab.question_making.knowledge import (
     text_to_graph,
     text_to_web,
 )
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.files import locked, read_text
 from atomr_local.page_facts.passages import PagePassage
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.trace.events import Event, Finished, LeavesMachine
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.files import locked, read_text
 from atomr_local.tree.nodes import Tree
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from atomr_lab.question_making.hops import Composed, Hop, Line, revised_fields
 from atomr_lab.question_making.knowledge import Knowledge, Nearness, Property, answer_leak, leaks
 from atomr_lab.question_making.making import ABOUT_FILE, SCHEMA, Wanted
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError, SourceError
-from atomr_local.files import locked, read_text, write_output
 from atomr_local.indexing.starter import ensure_index
 from atomr_local.indexing.store import STARTER, IndexKind, index_names, index_path, read_manifest, resolve
 from atomr_local.language.literals import parse_date
@@ -30,9 +29,10 @@ from atomr_local.page_facts.passages import Passages
 from atomr_local.page_facts.wordings import known_property
 from atomr_local.reasoning.asking.forms import Form
 from atomr_local.reasoning.asking.forms import Line as FormLine
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.files import locked, read_text, write_output
+from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import Literal as TreeLiteral
 from atomr_local.tree.nodes import Operator, Tree
 
@@ -386,7 +386,7 @@ def index_names_beside(path: Path) -> dict[str, str]:
 
 def nearness_by(ranking: Ranking) -> Nearness:
     """Names ordered by the embedder of the text index."""
-    from atomr_local.cancellation import Cancellation
+    from atomr_local.system.cancellation import Cancellation
 
     def nearest(name: str, others: Sequence[str]) -> list[str]:
         items = [Evidence("text", other, other, 0.0, name, {}) for other in others]

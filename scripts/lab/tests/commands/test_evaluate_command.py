@@ -39,7 +39,7 @@ def assistant(monkeypatch: pytest.MonkeyPatch) -> FakeAssistant:
             fake.opened.append(settings)  # type: ignore[attr-defined]
             return fake
 
-    monkeypatch.setattr("atomr_local.assistant.Assistant", Opener)
+    monkeypatch.setattr("atomr_local.assistant.assistant.Assistant", Opener)
     return fake
 
 

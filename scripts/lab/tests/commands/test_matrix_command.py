@@ -108,7 +108,7 @@ def assistant(monkeypatch: pytest.MonkeyPatch) -> Fake:
             fake.opened += 1
             return fake
 
-    monkeypatch.setattr("atomr_local.assistant.Assistant", Opener)
+    monkeypatch.setattr("atomr_local.assistant.assistant.Assistant", Opener)
     return fake
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.main import main
 
 

@@ -30,8 +30,8 @@ from atomr_lab.question_making.making import (
 from support.crossing_world import build_world, opened
 from support.eval_fakes import read_lines
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.validation import Limits
 
 LOCAL = ("text-graph", "graph-text")

@@ -9,8 +9,8 @@ from atomr_lab.question_making.hops import composed
 from atomr_lab.question_making.knowledge import WebSearch, graph_to_web, text_to_web
 from support.crossing_world import build_world, opened
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.web import WebSource
+from atomr_local.system.cancellation import Cancellation
 
 
 def search(query: str, _count: int) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from support.grown_steps import grown_trace
 from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 from support.tui.fake_assistant import FakeAssistant
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.plain import PlainSession, answer_lines
 from atomr_local.reasoning.trace.events import Event, Finished, PlanReady
 from atomr_local.settings.schema import load_settings

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import ledger as ledger_module
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import Ledger, read_ledger
+from atomr_local.system.cancellation import Cancellation
 
 
 @pytest.fixture

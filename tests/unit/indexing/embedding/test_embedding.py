@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder, embedder_identity
+from atomr_local.models.catalog.find import starter_embedder_path
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.embedding.bert import BertEncoder, Unsuited, read_shape
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+from atomr_local.models.catalog.find import starter_embedder_path
 
 pytest.importorskip("onnxruntime")
 

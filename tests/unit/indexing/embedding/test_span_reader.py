@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from atomr_local import paths
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.embedding.span_reader import SpanReader
+from atomr_local.models.catalog.find import starter_embedder_path
+from atomr_local.system import paths
 
 pytest.importorskip("onnxruntime")
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 from support.graph_contents import names, triples
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.publishing import list_unfinished
@@ -19,6 +18,7 @@ from atomr_local.indexing.graph_index.build import BuildProgress
 from atomr_local.indexing.graph_index.bulk_loading import STORE, Spool
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.readers.facts import rdf as ntriples
+from atomr_local.system.cancellation import Cancellation
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 

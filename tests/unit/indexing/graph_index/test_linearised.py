@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support.graph_contents import names
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -20,6 +19,7 @@ from atomr_local.indexing.graph_index.build import BuildProgress
 from atomr_local.indexing.graph_index.index import build_graph_index, linearise_graph_index
 from atomr_local.indexing.graph_index.linearised import COUNT, FILE, LAYOUT, FactTable, query_words
 from atomr_local.indexing.verify import repair_indexes, verify_indexes
+from atomr_local.system.cancellation import Cancellation
 
 FACTS = [
     ("Ada Lovelace", "father", "Lord Byron"), ("Ada Lovelace", "place of birth", "London"),

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from support.stopping import needs_stopping, stop_while_it_waits
 
-from atomr_local import sandbox
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.base import PageWork, Section
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.sandbox import Sandbox
+from atomr_local.system import sandbox
+from atomr_local.system.sandbox import Sandbox
 
 # Short enough for the check of openings never closed, and quadratic in the tokeniser, which answers to no signal.
 HOSTILE = "<b>" * 1_500 + "|}\n{|\n|{\n;" * 1_500

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import TokenCounts, token_counts
 from atomr_local.indexing.text_index.chunking import passage_heading, passages
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.language.sentences import size_in_words
+from atomr_local.models.catalog.find import starter_embedder_path
 
 TEXTS = {
     "Chinese": "萬民福音部是羅馬教廷的之一，為天主教會的最高宣教機構，隸屬於教廷國務院。",

@@ -14,7 +14,6 @@ import pytest
 from support.edited_folder import SENTENCE, EditedFolder, index_content, permissions_hold
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import read_ledger, rebuild_words
@@ -34,6 +33,7 @@ from atomr_local.indexing.text_index.vectors import count_vectors, vector_state
 from atomr_local.indexing.verify import verify_indexes
 from atomr_local.sources.document_places import DocumentPlaces, file_path, page_at, place_words
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.cancellation import Cancellation
 
 _LONG = SENTENCE
 

@@ -13,8 +13,6 @@ from make_wiki_dump import write_dump
 from support.fake_embedder import FakeEmbedder
 from support.places import ROOT
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.errors import Cancelled
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import TokenCounts
@@ -24,6 +22,8 @@ from atomr_local.indexing.text_index.build import PASSAGE_WORDS, TextBuildProgre
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.models.catalog.find import find_embedder
+from atomr_local.system.cancellation import Cancellation
 
 
 class Counted(FakeEmbedder):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import kept_kind, kind_of
 from atomr_local.indexing.text_index.chunking import Passage
@@ -15,6 +14,7 @@ from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 
 ROWS = "".join(f"|-\n| Isle {n} || {n * 1000}\n" for n in range(1, 1100))
 DUMP = f"""<mediawiki><page><title>Isles</title><ns>0</ns><id>7</id><revision><text>Isles are many.

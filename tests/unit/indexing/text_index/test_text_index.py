@@ -13,8 +13,6 @@ import pytest
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
 from support.places import PYTHONPATH
 
-from atomr_local import paths
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index import build as text_build
@@ -22,6 +20,8 @@ from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.text_index.build import TextBuildProgress
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.system import paths
+from atomr_local.system.cancellation import Cancellation
 
 
 def corpus(folder: Path, *titles: str, name: str = "corpus.jsonl") -> Path:

@@ -19,8 +19,6 @@ from click.testing import CliRunner
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.find import find_embedder
 from atomr_local.cli.main import atomr
 from atomr_local.errors import KnowledgeIndexError, MissingPartError, ModelError
 from atomr_local.indexing import store
@@ -33,8 +31,10 @@ from atomr_local.indexing.text_index.build import TextBuild
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.models.catalog.find import find_embedder
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
 
 

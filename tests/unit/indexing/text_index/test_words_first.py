@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import space
@@ -27,6 +26,7 @@ from atomr_local.indexing.text_index.vectors import VECTORS, VectorCache, count_
 from atomr_local.indexing.verify import repair_indexes, verify_indexes
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 
 WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 QUERIES = ["lake road3 tower1", "harbour2 island", "market valley4 hill", "Page 17", "town1 river5"]

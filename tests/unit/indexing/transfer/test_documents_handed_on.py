@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.document_catalog import listed_documents
@@ -22,6 +21,7 @@ from atomr_local.indexing.verify import verify_indexes
 from atomr_local.sources.document_places import file_path, place_words
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tui.rendering import place_text
 
 SAID = Provenance.now("", "")

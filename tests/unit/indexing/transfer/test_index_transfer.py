@@ -22,7 +22,6 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing as digests
@@ -34,6 +33,7 @@ from atomr_local.indexing.transfer.archive import Provenance, schema_problem
 from atomr_local.indexing.transfer.exporting import export_index, shareable
 from atomr_local.indexing.transfer.importing import import_index, read_offer
 from atomr_local.indexing.verify import verify_indexes
+from atomr_local.system.cancellation import Cancellation
 
 SAID = Provenance.now("CC0", "made for a test")
 Member = tuple[tarfile.TarInfo, bytes]

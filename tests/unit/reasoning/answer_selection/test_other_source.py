@@ -18,11 +18,11 @@ from support.fake_parts import (
     rows,
 )
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, SourceError
 from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.trace.events import SourcesSelected
 from atomr_local.sources.protocol import Retrieval
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")'

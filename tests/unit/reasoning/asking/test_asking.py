@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, passage, passages, reply, toolbox
 
-from atomr_local.backbone.protocol import Message, Prompt
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import CallLimitError, Cancelled, ModelError
+from atomr_local.models.protocol import Message, Prompt
 from atomr_local.reasoning.asking.asking import CALLS_TO_CONCLUDE, Asking
 from atomr_local.reasoning.trace.events import Event, ModelCalled, TextGenerated, WarningRaised
 from atomr_local.strategies.single import Rag
+from atomr_local.system.cancellation import Cancellation
 
 PROMPT = Prompt((Message("system", "Be brief."),), (Message("user", "Say it."),))
 

@@ -8,7 +8,7 @@ import random
 import pytest
 from support.grammar_texts import allows
 
-from atomr_local.backbone.gbnf import whole_numbers
+from atomr_local.models.gbnf import whole_numbers
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, Number, OneOf, WordsOf, worked_examples
 
 PASSAGES = ('Ann Lee (born 1901) met "Bob" Ray, Jr. in Rome.', "東京は日本の首都です", "Ann's sister-in-law: Eve")

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, passage, toolbox
 
-from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import CallLimitError, Cancelled, ModelError
+from atomr_local.models.protocol import Generation, GenerationRequest, Token
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, OneOf, worked_examples
 from atomr_local.reasoning.asking.writer import WrittenForm, notes_of
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.sources.protocol import Evidence
+from atomr_local.system.cancellation import Cancellation
 
 ACT = Form(
     "support.forms",

@@ -11,7 +11,6 @@ from support.fake_embedder import FakeEmbedder
 from support.fake_parts import FakeBackbone, toolbox
 from support.small_collection import FILES, build
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
 from atomr_local.reasoning import collection as reader
 from atomr_local.reasoning.collection import CollectionReader
@@ -27,6 +26,7 @@ from atomr_local.sources.several_texts import SeveralTexts
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.text_parts import PartOfTexts, parse_within
 from atomr_local.strategies.atomr import AtomR
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Node, Tree
 
 TODAY = date(2024, 5, 8)

@@ -20,8 +20,8 @@ from support.fake_parts import (
     toolbox,
 )
 
-from atomr_local.backbone.protocol import Generation, Token
-from atomr_local.history.trace_import import parse_trace
+from atomr_local.assistant.history.trace_import import parse_trace
+from atomr_local.models.protocol import Generation, Token
 from atomr_local.reasoning.confidence import null_score, said_yes, token_shares, worst
 from atomr_local.reasoning.reading.checks import agreement
 from atomr_local.reasoning.trace.events import ModelCalled

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, entity, passages, reply, rows
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 RIVERS = (
     '1. Which rivers are in Asia? = Relate("Asia", "rivers")\n'

@@ -9,7 +9,7 @@ from support.fake_parts import FakeBackbone, FakeSource, Told, passages, toolbox
 from support.grammar_texts import allows
 
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
-from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.pointing import (
     PointedPart,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, cancelling, passages, reply
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")'

@@ -8,13 +8,13 @@ import pytest
 from support.fake_graph import FactsGraph, iri_of
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.reasoning.source_access import NO_ROWS
 from atomr_local.reasoning.sparql.offer import MOST_PROPERTIES
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED, QueryWriter, offer_lines
 from atomr_local.sources.protocol import QueryRows, Value, ValueKind
 from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "How many moons does Mars have?"
 ORBITS, SIZE = "urn:p:orbits", "urn:p:size"

@@ -8,10 +8,10 @@ import pytest
 from support.fake_graph import FactsGraph, iri_of
 from support.fake_parts import FakeBackbone, FakeSource, Run, Said, cancelling, passages, reply, rows
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, QueryError
 from atomr_local.reasoning.trace.events import ModelCalled, SourcesSelected
 from atomr_local.sources.protocol import QueryRows, Retrieval, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")'

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 
-from atomr_local.assistant import Assistant
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import SourceError
 from atomr_local.reasoning.trace.events import Event, Finished, WarningRaised
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.sanitize import sanitize, sanitize_all
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Retrieval, Value
+from atomr_local.system.sanitize import sanitize, sanitize_all
 from atomr_local.tree.compact import parse_compact
 
 E = "\x1b]0;owned\x07\x1b[2J\u202e"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passages, reply, rows
 
-from atomr_local import assistant as assistant_module
-from atomr_local.assistant import Assistant
+from atomr_local.assistant import assistant as assistant_module
+from atomr_local.assistant.assistant import Assistant
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.errors import InputError, ModelError, PlanError, SettingsError
-from atomr_local.history.trace_import import parse_trace
 from atomr_local.reasoning.trace.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Totals, Trace

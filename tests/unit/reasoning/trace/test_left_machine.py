@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from atomr_local import Assistant
-from atomr_local.backbone.openai.address import checked_endpoint
-from atomr_local.backbone.protocol import BackboneInfo
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.history.export import to_markdown, unkept
+from atomr_local.assistant.history.store import History
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.cli.asking import answer_text
 from atomr_local.cli.doctor import outgoing_data
-from atomr_local.credentials import SecretUrl
 from atomr_local.errors import AtomrError
-from atomr_local.history.export import to_markdown, unkept
-from atomr_local.history.store import History
-from atomr_local.history.trace_import import parse_trace
+from atomr_local.models.openai.address import checked_endpoint
+from atomr_local.models.protocol import BackboneInfo
 from atomr_local.reasoning.trace.events import Event, LeavesMachine
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Departure, Trace
@@ -26,6 +24,8 @@ from atomr_local.reasoning.trace.telling import left_machine
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.web import SEARCH_HOST, WebSource
+from atomr_local.system.cancellation import Cancellation
+from atomr_local.system.credentials import SecretUrl
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.widgets.answer_panel import answer_of
 

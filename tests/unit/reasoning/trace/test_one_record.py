@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.history.trace_import import parse_trace
+from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import Event, NodeFinished
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sources.protocol import Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.question.state import QuestionState
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
@@ -17,6 +16,7 @@ from atomr_local.indexing.graph_index.linearised import FILE
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import FactText
+from atomr_local.system.cancellation import Cancellation
 
 WD, WDT, PQ = (
     "http://www.wikidata.org/entity/",

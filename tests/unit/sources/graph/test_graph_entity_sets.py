@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.graph_world import open_world
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.sources.graph import GraphSource, entity_sets
 from atomr_local.sources.protocol import Request, Retrieval, Value
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 NORTH = """

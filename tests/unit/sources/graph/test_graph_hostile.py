@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.graph_world import Asker, open_world
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
@@ -18,6 +17,7 @@ from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import bound
 from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import Request, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 HOSTILE = [

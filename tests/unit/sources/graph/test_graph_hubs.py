@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
@@ -18,6 +17,7 @@ from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.filter import ValueCheck
 from atomr_local.sources.graph.knowledge_graph import FIRST_PAGE, ROW_LIMIT, VALUE_LIMIT, KnowledgeGraph, SelectResult
 from atomr_local.sources.protocol import Request, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 FILMS, SERIES, WINNERS, SONGS, LEVELS = VALUE_LIMIT - 40, 40, VALUE_LIMIT + 100, 1_600, 700

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from support.graph_world import WORLD, open_world
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph import source as lookups
 from atomr_local.sources.protocol import GraphTools, PropertyOffer, ValueKind
+from atomr_local.system.cancellation import Cancellation
 
 # A product of all statements with themselves, four times: Oxigraph would be busy for hours.
 ENDLESS = "SELECT (COUNT(*) AS ?n) WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"

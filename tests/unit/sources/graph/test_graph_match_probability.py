@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.selection import (
     LEXICAL_FEATURES,

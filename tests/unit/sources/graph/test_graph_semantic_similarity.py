@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.catalog.find import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.properties import PROPERTY
+from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.selection import score_properties

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.sources.graph import GraphSource, knowledge_graph
 from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import Request, SourceName, Value, ValueKind
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
 

@@ -9,10 +9,10 @@ import pytest
 from support.graph_world import open_world
 from support.stopping import needs_stopping, stop_while_it_waits
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError
 from atomr_local.indexing import store
 from atomr_local.sources.graph.sparql.process import MOST_NESTED, checked_query, run_query, running_query
+from atomr_local.system.cancellation import Cancellation
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from support.fake_parts import FakeBackbone, toolbox
 from support.graph_world import open_world
 from support.places import TESTS
 
-from atomr_local.assistant import Assistant
-from atomr_local.cancellation import Cancellation
+from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import Cancelled, QueryError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
@@ -31,6 +30,7 @@ from atomr_local.sources.protocol import QueryRows, QuerySessions
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Tree
 
 CAPITALS = "SELECT ?c { ?s wdt:P36 ?c }"
@@ -104,7 +104,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
 from support.graph_world import open_world
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.sources.graph.sparql import process, process as runner
 held = bytearray(b"x") * (300 << 20)
 del held
@@ -297,7 +297,7 @@ def test_a_graph_without_sessions_is_asked_as_before() -> None:
 
 _ASKING = """
 import sys, time
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.sources.graph import GraphSource
 session = GraphSource.open(__import__("pathlib").Path(sys.argv[1])).query_session()
@@ -355,7 +355,7 @@ sys.path.insert(0, sys.argv[2])
 from support.offline_runner import events, forbid_inet_sockets, watch
 sys.addaudithook(watch)
 filtered = forbid_inet_sockets()
-from atomr_local.cancellation import Cancellation
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.sources.graph import GraphSource
 session = GraphSource.open(pathlib.Path(sys.argv[1])).query_session()
 for _ in range(2):

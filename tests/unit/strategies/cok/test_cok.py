@@ -11,7 +11,6 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, Said, passages, rows
 from support.strategy_scripts import Bare, asked
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError, QueryError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
@@ -26,6 +25,7 @@ from atomr_local.strategies.cok import (
 )
 from atomr_local.strategies.shared.closing import CALLS_USED, OWN
 from atomr_local.strategies.shared.tasks import NOT_FOUND, NOT_TOLD, STANDS
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Where was the director of Emma Road born?"
 WRONG, RIGHT = "Emma Road was directed by Bob Ray.", "Emma Road was directed by Ann Lee."

@@ -10,8 +10,6 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 from support.places import ROOT
 
-from atomr_local import paths
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.strategies import dsp as demonstrations
 from atomr_local.strategies.dsp import (
@@ -26,6 +24,8 @@ from atomr_local.strategies.dsp import (
 from atomr_local.strategies.options import described
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.system import paths
+from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 WORKED = worked_questions()

@@ -12,8 +12,8 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, reply
 from support.small_graph import FakeGraphTools
 from support.strategy_scripts import act, asked, told
 
-from atomr_local.backbone.protocol import Prompt
 from atomr_local.errors import InputError, QueryError, SourceError
+from atomr_local.models.protocol import Prompt
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.strategies.humaniq import (

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.strategies.processes import process as choice
 from atomr_local.strategies.processes.process import (
@@ -20,6 +19,7 @@ from atomr_local.strategies.processes.process import (
     shipped,
     usable,
 )
+from atomr_local.system.cancellation import Cancellation
 
 TEXT = ("search", "read", "finish")
 GRAPH = ("id", "query", "run", "finish")

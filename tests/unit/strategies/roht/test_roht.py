@@ -22,7 +22,6 @@ from support.fake_parts import (
 from support.planned_runs import Planned, run_planned
 from support.strategy_scripts import weighed
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, SourceError
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.ranking import Ranking
@@ -32,6 +31,7 @@ from atomr_local.sources.protocol import Retrieval, Value
 from atomr_local.strategies.roht import scheduler
 from atomr_local.strategies.roht.scheduler import SkeletonTable, own_tables, shipped_tables
 from atomr_local.strategies.roht.strategy import RoHTOptions
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
 

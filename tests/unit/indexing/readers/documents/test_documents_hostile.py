@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.readers.documents import document as zip_limits
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.folder import Folder
 from atomr_local.indexing.readers.documents.process import DocumentParser, parse
+from atomr_local.system.cancellation import Cancellation
 
 _ENTITIES = "".join(f'<!ENTITY lol{i} "{f"&lol{i - 1};" * 10 if i else "lol"}">' for i in range(12))
 _LAUGHS = f'<?xml version="1.0"?><!DOCTYPE lolz [{_ENTITIES}]><container>&lol11;</container>'

@@ -1,5 +1,0 @@
-"""GGUF models run in this process by llama.cpp."""
-
-from atomr_local.backbone.llama.backbone import LlamaBackbone
-
-__all__ = ["LlamaBackbone"]
