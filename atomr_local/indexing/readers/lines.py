@@ -119,7 +119,7 @@ def as_utf8(stream: BinaryIO) -> tuple[BinaryIO, int]:
     stream.read(mark)
     if name in {"utf-8", "ascii"}:
         return stream, mark
-    return cast(BinaryIO, io.BufferedReader(_Transcoded(stream, name), _BLOCK)), mark
+    return _transcoded(stream, name), mark
 
 
 def head_as_utf8(head: bytes) -> bytes:
@@ -130,173 +130,137 @@ def head_as_utf8(head: bytes) -> bytes:
     return codecs.getincrementaldecoder(name)("replace").decode(head[mark:]).encode("utf-8", "replace")
 
 
-class _Derived(io.RawIOBase):
-    """A stream that is read out of another one, which it closes."""
+class _Pulled(io.RawIOBase):
+    """A stream of what `read` gives: at most as many bytes as it is asked for, and none at the end."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, read: Callable[[int], bytes], close: Callable[[], None]) -> None:
+        self._read, self._close = read, close
 
     def readable(self) -> bool:
         return True
 
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()
-
-
-class _Transcoded(_Derived):
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        super().__init__(stream)
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._left = b""
-        self._ended = False
-
     def readinto(self, buffer: Any) -> int:
-        while not self._left and not self._ended:
-            block = self._stream.read(_BLOCK)
-            self._ended = not block
-            self._left = self._decoder.decode(block, self._ended).encode("utf-8", "replace")
-        found, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        found = self._read(len(buffer))
         buffer[: len(found)] = found
         return len(found)
 
+    def close(self) -> None:
+        if not self.closed:
+            self._close()
+        super().close()
 
-# Unpacks files: gzip, bzip2, xz, Zstandard and 7-Zip, each by its first bytes, one block at a time.
+
+def _buffered(read: Callable[[int], bytes], close: Callable[[], None], size: int) -> BinaryIO:
+    """A stream as :class:`_Pulled`, with lines found in C: `readline` of gzip takes longer than what a line is for."""
+    return cast(BinaryIO, io.BufferedReader(_Pulled(read, close), size))
+
+
+def _transcoded(stream: BinaryIO, encoding: str) -> BinaryIO:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    left, ended = b"", False
+
+    def read(size: int) -> bytes:
+        nonlocal left, ended
+        while not left and not ended:
+            block = stream.read(_BLOCK)
+            ended = not block
+            left = decoder.decode(block, ended).encode("utf-8", "replace")
+        found, left = left[:size], left[size:]
+        return found
+
+    return _buffered(read, stream.close, _BLOCK)
+
+
+# Unpacks files, each by its first bytes, one block at a time.
 
 READ_PACKED = ("gzip", "bzip2", "xz", "Zstandard", "7-Zip")  # by their names in file_kinds
-_BEGINNINGS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
+_STANDARD: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+_ZSTANDARD, _SEVEN_ZIP = b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c"
 _BUFFER = 1 << 20
 _PIPE = 1 << 16
 
 
-def is_packed(head: bytes) -> bool:
-    """Whether a file that begins so is packed in a way that :func:`decompressed` takes."""
-    return head.startswith(_BEGINNINGS)
+def _zstandard(raw: BinaryIO) -> BinaryIO:
+    import pyarrow as pa
 
+    stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
-def decompressed(raw: BinaryIO) -> BinaryIO:
-    """The content of a file that stands at its beginning, unpacked where it is packed.
-
-    Raises (here or while it is read):
-        EOFError: the packed file is cut short.
-        OSError, zlib.error, lzma.LZMAError: it is damaged.
-        InputError: an archive that does not hold one file alone.
-        MissingPartError: reading this kind needs a package that is not installed.
-    """
-    head = raw.read(6)
-    raw.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        return _buffered(gzip.GzipFile(fileobj=raw))
-    if head.startswith(b"BZh"):
-        return _buffered(bz2.BZ2File(raw))
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return _buffered(lzma.LZMAFile(raw))
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return cast(BinaryIO, io.BufferedReader(_Zstandard(raw), _BUFFER))
-    if head.startswith(b"7z\xbc\xaf\x27\x1c"):
-        return cast(BinaryIO, io.BufferedReader(_SevenZip(raw), _BUFFER))
-    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, raw), _BUFFER))
-
-
-def _buffered(stream: gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile) -> BinaryIO:
-    """The stream with lines that are found in C: its own `readline` takes longer than what is done with a line."""
-    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream), _PIPE))
-
-
-class _Unpacked(_Derived):
-    def readinto(self, buffer: Any) -> int:
-        found = self._stream.read1(len(buffer))  # what stands before damage is given before the error
-        buffer[: len(found)] = found
-        return len(found)
-
-
-class _Zstandard(io.RawIOBase):
-    def __init__(self, raw: BinaryIO) -> None:
-        import pyarrow as pa
-
-        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def read(size: int) -> bytes:
         try:
-            found = self._stream.read(len(buffer))
+            return bytes(stream.read(size))
         except OSError as error:
             if "Truncated" in str(error):
                 raise EOFError from error
             raise
-        buffer[: len(found)] = found
-        return len(found)
+
+    return _buffered(read, lambda: None, _BUFFER)
 
 
-class _SevenZip(io.RawIOBase):
+def _seven_zip(raw: BinaryIO) -> BinaryIO:
     """The one file of an archive. The library gives what it unpacks to a writer, so it runs in a thread of its own."""
+    archive = _archive_of_one(raw)
+    source, sink = os.pipe()
+    failure: Exception | None = None
+    unpacked, into = os.fdopen(source, "rb", buffering=0), os.fdopen(sink, "wb", buffering=0)
 
-    def __init__(self, raw: BinaryIO) -> None:
+    def unpack() -> None:
+        nonlocal failure
         try:
-            import py7zr
-        except ImportError as error:
-            raise MissingPartError(
-                "reading 7-Zip files needs the package py7zr",
-                hint=f"Unpack the file first, or install the package: {add_extra('7z')}",
-            ) from error
-        try:
-            self._archive: Any = py7zr.SevenZipFile(raw)
-            names = [item.filename for item in self._archive.list() if not item.is_directory]
-            locked = self._archive.needs_password()
-        except Exception as error:  # of many kinds, without a common base
-            raise OSError(f"a damaged 7-Zip file: {error}") from error
-        if locked or len(names) != 1:
-            what = "is locked with a password" if locked else f"holds {len(names)} files"
-            raise InputError(
-                f"{getattr(raw, 'name', 'the file')}: the 7-Zip archive {what}",
-                hint="Unpack it first, and give the files in it.",
-            )
-        self._failure: Exception | None = None
-        read, write = os.pipe()
-        self._from = os.fdopen(read, "rb", buffering=0)
-        self._into = os.fdopen(write, "wb", buffering=0)
-        self._thread = threading.Thread(target=self._unpack, daemon=True)
-        self._thread.start()
-
-    def _unpack(self) -> None:
-        from py7zr.io import WriterFactory
-
-        class One(WriterFactory):  # type: ignore[misc]
-            def create(_self, filename: str) -> Any:
-                return _writer(self._into.write)
-
-        try:
-            self._archive.extract(factory=One())
+            archive.extract(factory=_factory(into.write))
         except BrokenPipeError:
             pass  # whoever reads has closed it
         except Exception as error:
-            self._failure = error
+            failure = error
         finally:
             with suppress(OSError):
-                self._into.close()
+                into.close()
 
-    def readable(self) -> bool:
-        return True
+    def read(size: int) -> bytes:
+        found = unpacked.read(min(size, _PIPE)) or b""
+        if not found and failure is not None:
+            raise OSError(f"a damaged 7-Zip file: {failure}") from failure
+        return found
 
-    def readinto(self, buffer: Any) -> int:
-        found = self._from.read(min(len(buffer), _PIPE)) or b""
-        if not found and self._failure is not None:
-            raise OSError(f"a damaged 7-Zip file: {self._failure}") from self._failure
-        buffer[: len(found)] = found
-        return len(found)
+    def close() -> None:
+        unpacked.close()
+        thread.join()
 
-    def close(self) -> None:
-        if not self.closed:
-            self._from.close()
-            self._thread.join()
-        super().close()
+    thread = threading.Thread(target=unpack, daemon=True)
+    thread.start()
+    return _buffered(read, close, _BUFFER)
 
 
-def _writer(put: Callable[[bytes], int | None]) -> Any:
-    from py7zr.io import Py7zIO
+def _archive_of_one(raw: BinaryIO) -> Any:
+    """A 7-Zip archive, whose only file is not locked.
+
+    Raises:
+        MissingPartError, OSError, InputError: as of :func:`decompressed`.
+    """
+    try:
+        import py7zr
+    except ImportError as error:
+        raise MissingPartError(
+            "reading 7-Zip files needs the package py7zr",
+            hint=f"Unpack the file first, or install the package: {add_extra('7z')}",
+        ) from error
+    try:
+        archive = py7zr.SevenZipFile(raw)
+        names = [item.filename for item in archive.list() if not item.is_directory]
+        locked = archive.needs_password()
+    except Exception as error:  # of many kinds, without a common base
+        raise OSError(f"a damaged 7-Zip file: {error}") from error
+    if locked or len(names) != 1:
+        what = "is locked with a password" if locked else f"holds {len(names)} files"
+        raise InputError(
+            f"{getattr(raw, 'name', 'the file')}: the 7-Zip archive {what}",
+            hint="Unpack it first, and give the files in it.",
+        )
+    return archive
+
+
+def _factory(put: Callable[[bytes], int | None]) -> Any:
+    """What makes the library's writer of a file."""
+    from py7zr.io import Py7zIO, WriterFactory
 
     class Writer(Py7zIO):  # type: ignore[misc]
         written = 0
@@ -320,7 +284,38 @@ def _writer(put: Callable[[bytes], int | None]) -> Any:
         def size(self) -> int:
             return self.written
 
-    return Writer()
+    class Factory(WriterFactory):  # type: ignore[misc]
+        def create(self, filename: str) -> Any:
+            return Writer()
+
+    return Factory()
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is packed in a way that :func:`decompressed` takes."""
+    return head.startswith((*_STANDARD, _ZSTANDARD, _SEVEN_ZIP))
+
+
+def decompressed(raw: BinaryIO) -> BinaryIO:
+    """The content of a file that stands at its beginning, unpacked where it is packed.
+
+    Raises (here or while it is read):
+        EOFError: the packed file is cut short.
+        OSError, zlib.error, lzma.LZMAError: it is damaged.
+        InputError: an archive that does not hold one file alone.
+        MissingPartError: reading this kind needs a package that is not installed.
+    """
+    head = raw.read(6)
+    raw.seek(0)
+    for beginning, opened in _STANDARD.items():
+        if head.startswith(beginning):
+            stream = opened(raw)
+            return _buffered(stream.read1, stream.close, _PIPE)  # what stands before damage comes before the error
+    if head.startswith(_ZSTANDARD):
+        return _zstandard(raw)
+    if head.startswith(_SEVEN_ZIP):
+        return _seven_zip(raw)
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, raw), _BUFFER))
 
 
 MAX_LINE = 16 * 1024 * 1024

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain, groupby, islice, pairwise
+from operator import itemgetter
 from typing import Literal
 
 from atomr_local.language.literals import MONTH
@@ -80,6 +82,11 @@ class Row:
     @property
     def empty(self) -> bool:
         return not any(place.text for place in self.places)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether all that stands in it reaches into the next row."""
+        return all(place.goes_on for place in self.places if place.text)
 
 
 class Grid:
@@ -506,7 +513,7 @@ class Line:
 
 
 class TableLines:
-    """Takes the rows of a table, or of a sheet with several, one after the other.
+    """Reads the rows of a table, or of a sheet with several, once.
 
     An empty row may end a table: the next then has titles and headings of its own, or goes on with the columns above.
     A heading across the table stands before each row below it. A cell that spans rows stands in each.
@@ -519,109 +526,95 @@ class TableLines:
     def __init__(self, names: Names = Names.POSSIBLE, most_columns: int = MOST_COLUMNS) -> None:
         self._names = names
         self._grid = Grid(most_columns)
-        self._waiting: list[Row] = []
-        self._layout: Layout | None = None  # of the table that is being read
-        self._before: Layout | None = None  # of the one above an empty row
-        self._headings: tuple[str, ...] = ()
-        self._above: tuple[str, ...] = ()  # the names before these
-        self._unused: list[Row] = []  # rows of names below which no other row stood yet
-        self._group = ""
-        self._group_used = True
-        self._group_row = 0
-        self._held: Row | None = None
-        self._table = 0
+        self._before: Layout | None = None  # of a table above
 
     @property
     def left_out(self) -> int:
         """How many cells with text were beyond the last column."""
         return self._grid.left_out
 
-    def row(self, number: int, cells: Sequence[Cell]) -> Iterator[Line]:
-        """The lines that are told once this row is known."""
-        yield from (replace(line, table=self._table) for line in self._take(number, cells))
+    def lines(self, rows: Iterable[tuple[int, Sequence[Cell]]]) -> Iterator[Line]:
+        """The lines of the rows, each as soon as it is known.
 
-    def end(self) -> Iterator[Line]:
-        """The lines that are left."""
-        yield from (replace(line, table=self._table) for line in self._end_table())
-        self._before = None
+        Args:
+            rows: with their numbers in order; a row whose number is left out is empty.
+        """
+        for number, (_, table) in enumerate(groupby(self._numbered(rows), itemgetter(0)), 1):
+            for line in self._of_table(row for _, row in table):
+                yield replace(line, table=number)
 
-    def _take(self, number: int, cells: Sequence[Cell]) -> Iterator[Line]:
-        row = self._grid.row(number, cells)
-        if row.empty:
-            yield from self._end_table()
-        elif self._layout is not None:
-            yield from self._next(row)
-        else:
-            self._waiting.append(row)
-            if len(self._waiting) >= _LOOKED_AT:
-                yield from self._begin()
+    def _numbered(self, rows: Iterable[tuple[int, Sequence[Cell]]]) -> Iterator[tuple[int, Row]]:
+        """The rows that are not empty, with how many empty ones stand above, where that ends a table."""
+        above = before = 0
+        for number, cells in rows:
+            row = self._grid.row(number, cells)
+            above += row.empty or number > before + 1
+            before = number
+            if not row.empty:
+                yield above, row
 
-    def _begin(self) -> Iterator[Line]:
-        rows, self._waiting = self._waiting, []
-        titles = _titles(rows)
-        self._table += 1
-        for i, row in enumerate(rows[:titles]):
-            text = row.places[row.filled[0]].text
+    def _of_table(self, rows: Iterator[Row]) -> Iterator[Line]:
+        first = list(islice(rows, _LOOKED_AT))
+        titles = _titles(first)
+        for i, row in enumerate(first[:titles]):
             column = row.filled[0]
-            yield Line(text, row.number, column, column, kind="row" if i else "title")
-        rows = rows[titles:]
-        self._layout = layout_of(rows, self._names, None if titles else self._before)
-        self._above, self._headings = (), self._layout.headings
-        self._unused = rows[: self._layout.rows]
-        for row in rows[self._layout.rows :]:
-            yield from self._next(row)
+            yield Line(row.places[column].text, row.number, column, column, kind="row" if i else "title")
+        first = first[titles:]
+        layout = layout_of(first, self._names, None if titles else self._before)
+        if layout.headings or self._before is None:
+            self._before = layout
+        body = _Body(layout, first[: layout.rows])
+        for one, following in pairwise(chain(first[layout.rows :], rows, (None,))):
+            # What the next row says too needs no row of its own.
+            if one is not None and (following is None or not one.goes_on):
+                yield from body.row(one)
+        yield from body.end()
 
-    def _end_table(self) -> Iterator[Line]:
-        if self._waiting:
-            yield from self._begin()
-        if self._held is not None:
-            held, self._held = self._held, None
-            yield from self._shown(held)
-        yield from self._end_group()
-        yield from self._names_alone()
-        if self._layout is not None and (self._layout.headings or self._before is None):
-            self._before = self._layout
-        self._layout, self._headings = None, ()
 
-    def _next(self, row: Row) -> Iterator[Line]:
-        """The row before this one, which is known to be whole now."""
-        held, self._held = self._held, row
-        # What the next row says too needs no row of its own.
-        if held is not None and not all(place.goes_on for place in held.places if place.text):
-            yield from self._shown(held)
+class _Body:
+    """The rows of one table, below those at its beginning that hold the names of its columns."""
 
-    def _shown(self, row: Row) -> Iterator[Line]:
+    def __init__(self, layout: Layout, names: Sequence[Row]) -> None:
+        self._layout = layout
+        self._headings = layout.headings
+        self._above: tuple[str, ...] = ()  # the names before these
+        self._unused = names  # rows of names below which no other row stood yet
+        self._group = Line("", 0)  # the heading across the table
+        self._group_used = True
+
+    def row(self, row: Row) -> Iterator[Line]:
+        """What is told once this row is known."""
         if (group := group_of(row)) is not None:
             yield from self._end_group()
-            self._group, self._group_used, self._group_row = group, False, row.number
-            return
-        if is_heading(row) and sum(place.own for place in row.places) > 1:
+            self._group, self._group_used = Line(group, row.number), False
+        elif is_heading(row) and sum(place.own for place in row.places) > 1:
             yield from self._names_alone()
             self._above, self._headings, self._unused = self._headings, names_of([row]), [row]
-            return
-        self._unused = []
-        for line in self._lines(row):
-            self._group_used = True
-            text = f"{self._group}; {line.text}" if self._group else line.text
-            yield Line(text, line.number, line.first, line.last)
+        else:
+            self._unused = []
+            for line in self._lines(row):
+                self._group_used = True
+                yield replace(line, text=f"{self._group.text}; {line.text}") if self._group.text else line
+
+    def end(self) -> Iterator[Line]:
+        """What is left."""
+        yield from self._end_group()
+        yield from self._names_alone()
 
     def _end_group(self) -> Iterator[Line]:
         """A heading across the table below which nothing stood, alone."""
         if not self._group_used:
-            yield Line(self._group, self._group_row)
-        self._group, self._group_used = "", True
+            yield self._group
 
     def _names_alone(self) -> Iterator[Line]:
         """Rows that were taken for names, and below which nothing stood."""
-        rows, self._unused = self._unused, []
-        for row in rows:
+        for row in self._unused:
             yield from _pieces(row, self._above, row.filled)
 
     def _lines(self, row: Row) -> Iterator[Line]:
         filled = row.filled
         if not filled:
             return
-        assert self._layout is not None
         if self._layout.labels:
             yield _labelled(row, filled)
         elif not self._headings:

@@ -7,19 +7,21 @@ an archive made elsewhere can lead out of the directory that it is unpacked into
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sqlite3
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from atomr_local import __version__
 from atomr_local.errors import InputError
+from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import kind_of, open_regular
 
 SUFFIX = ".tar.zst"
@@ -28,11 +30,8 @@ _CHUNK = 1 << 20
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _DEEPEST = 8
+Progress = Callable[[str, int, int], None]  # the stage, the bytes that are done, and all of them
 _MADE_BY = "It is made by `atomr indexes export`."
-
-
-class _Stream(Protocol):
-    def read(self, size: int) -> bytes: ...
 
 
 def plain_name(name: str) -> bool:
@@ -41,33 +40,41 @@ def plain_name(name: str) -> bool:
     return len(parts) <= _DEEPEST and all(_PART.fullmatch(part) for part in parts)
 
 
-def header(name: str, size: int) -> bytes:
-    """What stands before a member of so many bytes.
+class ArchiveWriter:
+    """Writes the members of one archive in their order.
 
-    Raises:
-        ValueError: it cannot be called so.
+    Args:
+        write: takes the bytes of the archive.
     """
-    if not plain_name(name):
-        raise ValueError(f"{name!r} is no plain file name")
-    member = tarfile.TarInfo(name)
-    member.size = size
-    return member.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
 
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
 
-def padding(size: int) -> bytes:
-    """What stands behind a member of so many bytes."""
-    return bytes(-size % _BLOCK)
+    def add(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+        """Write a member of so many bytes.
 
+        Raises:
+            ValueError: it cannot be called so.
+        """
+        if not plain_name(name):
+            raise ValueError(f"{name!r} is no plain file name")
+        member = tarfile.TarInfo(name)
+        member.size = size
+        self._write(member.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"))
+        for piece in pieces:
+            self._write(piece)
+        self._write(bytes(-size % _BLOCK))
 
-END = bytes(2 * _BLOCK)
+    def end(self) -> None:
+        self._write(bytes(2 * _BLOCK))
 
 
 class ArchiveReader:
     """Reads the members of one archive in their order, each in full before the next."""
 
-    def __init__(self, path: Path, stream: _Stream) -> None:
+    def __init__(self, path: Path, read: Callable[[int], bytes]) -> None:
         self._path = path
-        self._stream = stream
+        self._read = read
 
     def member(self) -> tuple[str, int] | None:
         """Name and size of the next member; None at the end.
@@ -99,7 +106,7 @@ class ArchiveReader:
             piece = self._exactly(min(left, _CHUNK))
             left -= len(piece)
             yield piece
-        self._exactly(len(padding(size)))
+        self._exactly(-size % _BLOCK)
 
     def small(self, name: str, most: int) -> bytes:
         """The content of the next member, which must be called `name` and have at most `most` bytes.
@@ -114,7 +121,7 @@ class ArchiveReader:
 
     def _exactly(self, size: int) -> bytes:
         try:
-            data = self._stream.read(size)
+            data = self._read(size)
         except OSError as error:
             raise damaged(self._path, "it cannot be unpacked") from error
         if len(data) != size:
@@ -132,8 +139,8 @@ def damaged(path: Path, why: str, hint: str = "") -> InputError:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[tuple[ArchiveReader, Callable[[], int]]]:
-    """An archive opened for reading, and how many bytes of the file have been read.
+def reading(path: Path) -> Iterator[ArchiveReader]:
+    """An archive opened for reading.
 
     Raises:
         InputError: the file cannot be read, or is none that zstd has packed.
@@ -151,27 +158,31 @@ def reading(path: Path) -> Iterator[tuple[ArchiveReader, Callable[[], int]]]:
             raise damaged(path, kind.name if kind else "it is not compressed with zstd")
         raw.seek(0)
         with pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd") as stream:
-            yield ArchiveReader(path, stream), raw.tell
+            yield ArchiveReader(path, stream.read)
 
 
 @contextmanager
-def packing(raw: BinaryIO) -> Iterator[Callable[[bytes], None]]:
-    """What takes the bytes of an archive and writes them packed into `raw`, which stays open."""
+def writing(raw: BinaryIO) -> Iterator[tuple[ArchiveWriter, Any]]:
+    """An archive that is written into `raw`, which stays open, and the SHA-256 of what is written."""
     import pyarrow as pa
 
-    sink = pa.PythonFile(_Open(raw), "w")
-    with pa.CompressedOutputStream(sink, "zstd") as stream:
-        yield stream.write
+    sink = _Hashed(raw)
+    with pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd") as stream:
+        writer = ArchiveWriter(stream.write)
+        yield writer, sink.digest
+        writer.end()
 
 
-class _Open:
-    """A file that the library may close without closing ours."""
+class _Hashed:
+    """A file that is hashed while it is written, and that the library may close without closing ours."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
+        self.digest = hashlib.sha256()
         self.closed = False
 
     def write(self, data: bytes) -> int:
+        self.digest.update(data)
         return self._raw.write(data)
 
     def flush(self) -> None:
@@ -182,6 +193,29 @@ class _Open:
 
     def close(self) -> None:
         self.closed = True
+
+
+@dataclass
+class Work:
+    """Work on the content of an index's files, of `total` bytes together."""
+
+    stage: str
+    total: int
+    progress: Progress
+    cancellation: Cancellation
+    done: int = 0
+
+    def followed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The pieces of a file; the progress is told, and a cancellation ends it.
+
+        Raises:
+            Cancelled: the cancellation was thrown.
+        """
+        for piece in pieces:
+            self.cancellation.check()
+            self.done += len(piece)
+            self.progress(self.stage, self.done, self.total)
+            yield piece
 
 
 # Checks the databases of an index that was made elsewhere, before anything queries them.
@@ -239,8 +273,8 @@ def _problem(db: sqlite3.Connection, kind: str, name: str, sql: str) -> str:
 
 # Where the content of an index that is handed on comes from, and under which licence, as its maker says.
 
-FILE = "provenance.json"
-MOST_BYTES = 64 << 10
+PROVENANCE = "provenance.json"
+MOST_PROVENANCE = 64 << 10  # bytes
 _SCHEMA = 1
 _LONGEST = 2_000
 

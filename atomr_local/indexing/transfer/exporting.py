@@ -9,21 +9,20 @@ import shutil
 import sqlite3
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any
 
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.ledger import damage_hint
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.table import TABLE, PassageTable
-from atomr_local.indexing.transfer import archive as provenance
-from atomr_local.indexing.transfer.archive import END, Provenance, header, packing, padding
+from atomr_local.indexing.transfer.archive import PROVENANCE, ArchiveWriter, Progress, Provenance, Work, writing
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import not_written, open_regular, sync, sync_directory
 
@@ -50,7 +49,7 @@ class HandedOn:
     """
 
     manifest: store.Manifest
-    files: dict[str, digests.FileDigest]
+    files: dict[str, publishing.FileDigest]
     written_anew: dict[str, Path]
 
 
@@ -62,7 +61,7 @@ def holds_remains(manifest: store.Manifest) -> bool:
 
 @contextmanager
 def without_remains(
-    directory: Path, manifest: store.Manifest, files: dict[str, digests.FileDigest], near: Path
+    directory: Path, manifest: store.Manifest, files: dict[str, publishing.FileDigest], near: Path
 ) -> Iterator[HandedOn]:
     """The index without them while this lasts; its own files stay as they are.
 
@@ -87,9 +86,9 @@ def without_remains(
         settings = manifest.settings | {"trained_rows": table.index_anew()}
         if CATALOG in files:
             _clean(directory / CATALOG, scratch / CATALOG)
-        anew = {name: scratch / name for name, _ in digests.listed(scratch)}
+        anew = {name: scratch / name for name, _ in publishing.listed(scratch)}
         kept = {name: item for name, item in files.items() if name != CATALOG and not name.startswith(_TABLE_FILES)}
-        kept |= {name: digests.digest_of(path) for name, path in anew.items()}
+        kept |= {name: publishing.digest_of(path) for name, path in anew.items()}
         yield HandedOn(replace(manifest, settings=settings), dict(sorted(kept.items())), anew)
 
 
@@ -121,7 +120,6 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-Progress = Callable[[str, int, int], None]
 _CHUNK = 1 << 20
 _OWN = ("asked", "folders", "imported")
 
@@ -166,15 +164,16 @@ def export_index(
     manifest, files = _described(kind, directory)
     if os.path.lexists(file) and not replace_file:
         raise InputError(f"{file} already exists", hint="Name another file, or add --replace.")
-    if holds_remains(manifest):
-        _compared(directory, manifest, files, progress, cancellation or Cancellation())
+    switch = cancellation or Cancellation()
+    if holds_remains(manifest):  # some files are written anew, of what was built
+        work = Work("checking", sum(item.size for item in files.values()), progress, switch)
+        for own, item in files.items():
+            deque(work.followed(_pieces(directory / own, item, directory, kind)), maxlen=0)
     partial = file.with_name(f".{file.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
     try:
         with without_remains(directory, manifest, files, file.absolute().parent) as given, partial.open("xb") as raw:
-            sink = _Hashed(raw)
-            work = _Export(directory, given, said, progress, cancellation or Cancellation())
-            with packing(sink) as write:  # type: ignore[arg-type]
-                work.write(write)
+            with writing(raw) as (archive, digest):
+                _write(archive, directory, given, said, progress, switch)
             raw.flush()
             sync(raw.fileno())
             size = raw.tell()
@@ -188,17 +187,34 @@ def export_index(
         ) from error
     finally:
         partial.unlink(missing_ok=True)
-    return Exported(file, size, sink.digest.hexdigest())
+    return Exported(file, size, digest.hexdigest())
 
 
-def _described(kind: store.IndexKind, directory: Path) -> tuple[store.Manifest, dict[str, digests.FileDigest]]:
+def _write(
+    archive: ArchiveWriter,
+    directory: Path,
+    given: HandedOn,
+    said: Provenance,
+    progress: Progress,
+    cancellation: Cancellation,
+) -> None:
+    text = json.dumps(asdict(shareable(given.manifest)), ensure_ascii=False, indent=1)
+    for name, data in ((store.DIGESTS, publishing.document(given.files, text)), (PROVENANCE, said.data())):
+        archive.add(name, len(data), [data])
+    work = Work("exporting", sum(item.size for item in given.files.values()), progress, cancellation)
+    for name, item in given.files.items():
+        place = given.written_anew.get(name, directory / name)
+        archive.add(name, item.size, work.followed(_pieces(place, item, directory, given.manifest.kind)))
+
+
+def _described(kind: store.IndexKind, directory: Path) -> tuple[store.Manifest, dict[str, publishing.FileDigest]]:
     """The index's manifest, and its files with their checksums.
 
     Raises:
         KnowledgeIndexError: there are none.
     """
     manifest = store.read_manifest(directory)
-    recorded = digests.read_record(directory)
+    recorded = publishing.read_record(directory)
     if recorded is None:
         raise KnowledgeIndexError(
             f"the {kind} index {directory.name!r} was built by an earlier version, without checksums",
@@ -230,55 +246,7 @@ def _without_folder(sample: Any) -> Any:
     return [PurePath(str(sample[0])).name, *sample[1:]] if isinstance(sample, list | tuple) and sample else sample
 
 
-def _compared(
-    directory: Path,
-    manifest: store.Manifest,
-    files: dict[str, digests.FileDigest],
-    progress: Progress,
-    cancellation: Cancellation,
-) -> None:
-    """Read every file of an index of which some are written anew before they are handed on.
-
-    Raises:
-        KnowledgeIndexError: one is not what was built.
-        Cancelled: `cancellation` was thrown.
-    """
-    total, done = sum(item.size for item in files.values()), 0
-    for name, item in files.items():
-        for piece in _pieces(directory / name, item, directory, manifest.kind):
-            cancellation.check()
-            done += len(piece)
-            progress("checking", done, total)
-
-
-@dataclass
-class _Export:
-    directory: Path
-    given: HandedOn
-    said: Provenance
-    progress: Progress
-    cancellation: Cancellation
-
-    def write(self, write: Callable[[bytes], None]) -> None:
-        manifest, files = self.given.manifest, self.given.files
-        text = json.dumps(asdict(shareable(manifest)), ensure_ascii=False, indent=1)
-        members = ((store.DIGESTS, digests.document(files, text)), (provenance.FILE, self.said.data()))
-        for name, data in members:
-            write(header(name, len(data)) + data + padding(len(data)))
-        total, done = sum(item.size for item in files.values()), 0
-        for name, item in files.items():
-            write(header(name, item.size))
-            place = self.given.written_anew.get(name, self.directory / name)
-            for piece in _pieces(place, item, self.directory, manifest.kind):
-                self.cancellation.check()
-                write(piece)
-                done += len(piece)
-                self.progress("exporting", done, total)
-            write(padding(item.size))
-        write(END)
-
-
-def _pieces(path: Path, item: digests.FileDigest, directory: Path, kind: store.IndexKind) -> Iterator[bytes]:
+def _pieces(path: Path, item: publishing.FileDigest, directory: Path, kind: store.IndexKind) -> Iterator[bytes]:
     """The content of one file of the index in `directory`.
 
     Raises:
@@ -303,21 +271,3 @@ def _damaged(path: Path, directory: Path, kind: store.IndexKind) -> KnowledgeInd
     return KnowledgeIndexError(
         f"{path} is not what was built, or was replaced meanwhile", hint=damage_hint(kind, directory)
     )
-
-
-class _Hashed:
-    """A file that is hashed while it is written."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self._raw.write(data)
-
-    def flush(self) -> None:
-        self._raw.flush()
-
-    def tell(self) -> int:
-        return self._raw.tell()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,16 +18,19 @@ from typing import Any
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds import publishing as digests
 from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.builds.space import require_space, write_error
-from atomr_local.indexing.transfer import archive as provenance
 from atomr_local.indexing.transfer.archive import (
+    MOST_PROVENANCE,
+    PROVENANCE,
     ArchiveReader,
+    Progress,
     Provenance,
+    Work,
     damaged,
     is_database,
     plain_name,
+    read_provenance,
     reading,
     schema_problem,
 )
@@ -35,7 +38,6 @@ from atomr_local.indexing.transfer.exporting import report_for_others, without_o
 from atomr_local.indexing.verify import verify_index
 from atomr_local.system.cancellation import Cancellation
 
-Progress = Callable[[str, int, int], None]
 _LIST_BYTES = 64 << 20
 _MANIFEST_BYTES = 16 << 20
 _MOST_FILES = 100_000
@@ -57,7 +59,7 @@ class ArchiveManifest:
 
     manifest: store.Manifest
     said: Provenance
-    files: dict[str, digests.FileDigest]
+    files: dict[str, publishing.FileDigest]
 
     @property
     def bytes(self) -> int:
@@ -75,14 +77,14 @@ def read_offer(file: Path) -> ArchiveManifest:
     Raises:
         InputError: it cannot be read, or is no index that can be imported.
     """
-    with reading(file) as (archive, _):
+    with reading(file) as archive:
         return _offer(file, archive)
 
 
 def _offer(file: Path, archive: ArchiveReader) -> ArchiveManifest:
     try:
-        recorded = digests.parse_record(archive.small(store.DIGESTS, _LIST_BYTES).decode())
-        said = provenance.read_provenance(archive.small(provenance.FILE, provenance.MOST_BYTES))
+        recorded = publishing.parse_record(archive.small(store.DIGESTS, _LIST_BYTES).decode())
+        said = read_provenance(archive.small(PROVENANCE, MOST_PROVENANCE))
         if len(recorded.manifest) > _MANIFEST_BYTES:
             raise ValueError("the manifest is too long")
         manifest = store.parse_manifest(recorded.manifest, file)
@@ -102,7 +104,7 @@ def _offer(file: Path, archive: ArchiveReader) -> ArchiveManifest:
 def _manifest_problem(offer: ArchiveManifest, file: Path) -> str:
     """What cannot be true of an index as the file describes it; "" for nothing."""
     manifest, files = offer.manifest, offer.files
-    bad = next((name for name in files if not plain_name(name) or not digests.is_recorded(name)), "")
+    bad = next((name for name in files if not plain_name(name) or not publishing.is_recorded(name)), "")
     gone = [
         part
         for part in store.PARTS[manifest.kind]
@@ -147,7 +149,7 @@ def import_index(
         Cancelled: `cancellation` was thrown; nothing was changed.
     """
     switch = cancellation or Cancellation()
-    with reading(file) as (archive, _):
+    with reading(file) as archive:
         offer = _offer(file, archive)
         kind, called = offer.manifest.kind, store.check_name(name or offer.manifest.name)
         destination = store.index_path(kind, called)
@@ -174,7 +176,7 @@ def _unpack(
     progress: Progress,
     cancellation: Cancellation,
 ) -> None:
-    total, done = offer.bytes, 0
+    work = Work("importing", offer.bytes, progress, cancellation)
     left = dict(offer.files)
     while (found := archive.member()) is not None:
         name, size = found
@@ -183,16 +185,7 @@ def _unpack(
             raise damaged(file, f"it holds {name[:80]!r}, which is not on its list, or twice")
         if size != wanted.size:
             raise damaged(file, f"{name} is {size} bytes long where its list says {wanted.size}")
-
-        def told(pieces: Iterator[bytes]) -> Iterator[bytes]:
-            nonlocal done
-            for piece in pieces:
-                cancellation.check()
-                done += len(piece)
-                progress("importing", done, total)
-                yield piece
-
-        if _written(scratch / name, told(archive.pieces(size))) != wanted.blake2b:
+        if _written(scratch / name, work.followed(archive.pieces(size))) != wanted.blake2b:
             raise damaged(file, f"{name} has another checksum than its list says")
     if left:
         raise damaged(file, f"{min(left)} and {len(left) - 1} more of its list are missing")

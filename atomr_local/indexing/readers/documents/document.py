@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO, Literal
 
-from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Line, Names, TableLines, column_name
+from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Names, TableLines, column_name
 
 # What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1), or
 # cells of a table ("Sheet!A5:F5").
@@ -294,16 +294,10 @@ def write_table(
                 writer.paragraph(" ".join(cell.text.split()))
         return
     lines = TableLines(names)
-
-    def put(found: Iterable[Line]) -> None:
-        for line in found:
-            if places:
-                writer.at(places[line.number])
-            writer.line(line.text)
-
-    for number, row in enumerate(rows):
-        put(lines.row(number, row))
-    put(lines.end())
+    for line in lines.lines(enumerate(rows)):
+        if places:
+            writer.at(places[line.number])
+        writer.line(line.text)
     _tell_left_out(writer, lines)
 
 
@@ -316,28 +310,17 @@ def write_sheet(writer: Writer, rows: Iterable[tuple[int, Sequence[Cell]]], shee
     """
     lines = TableLines(names)
     table = 1
-
-    def put(found: Iterable[Line]) -> None:
-        nonlocal table
-        for line in found:
-            if line.table != table:
-                table = line.table
-                writer.heading(1, sheet)  # ends the heading of the table before
-            first, last = (f"{column_name(column)}{line.number}" for column in (line.first, line.last))
-            cells = first if first == last else f"{first}:{last}"
-            writer.at(f"{sheet}!{cells}" if sheet else cells)
-            if line.kind == "title" and sheet:
-                writer.heading(2, line.text)
-            else:
-                writer.line(line.text)
-
-    before = 0
-    for number, row in rows:
-        if number > before + 1:
-            put(lines.row(number - 1, ()))
-        put(lines.row(number, row))
-        before = number
-    put(lines.end())
+    for line in lines.lines(rows):
+        if line.table != table:
+            table = line.table
+            writer.heading(1, sheet)  # ends the heading of the table before
+        first, last = (f"{column_name(column)}{line.number}" for column in (line.first, line.last))
+        cells = first if first == last else f"{first}:{last}"
+        writer.at(f"{sheet}!{cells}" if sheet else cells)
+        if line.kind == "title" and sheet:
+            writer.heading(2, line.text)
+        else:
+            writer.line(line.text)
     _tell_left_out(writer, lines)
 
 

@@ -27,7 +27,8 @@ HIDDEN = frozenset({f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}not
 _SPACES = frozenset({f"{TEXT}s", f"{TEXT}tab"})
 _PARAGRAPHS = frozenset({f"{TEXT}p", f"{TEXT}h"})
 _CLOSED = _PARAGRAPHS | HIDDEN | {f"{TABLE}table"}
-_GROUPS = frozenset(f"{TABLE}{name}" for name in ("table-rows", "table-row-group", "table-header-rows"))
+_HEADER_ROWS = f"{TABLE}table-header-rows"
+_GROUPS = frozenset({f"{TABLE}table-rows", f"{TABLE}table-row-group", _HEADER_ROWS})
 _CELLS = frozenset({f"{TABLE}table-cell", f"{TABLE}covered-table-cell"})
 _HEADING_STYLE = "Table_20_Heading"  # of LibreOffice and pandoc
 _MOST_REPEATED = 1_000  # rows of the same words
@@ -55,7 +56,7 @@ def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Ite
     merged = Merged()
     number = 1
     for row, header in _rows(table):
-        many = _repeated(row, "rows", _MOST_ROWS)
+        many = _number(row, "rows-repeated", _MOST_ROWS)
         cells, begin = _cells(row, headings, inner, header=header)
         if cells:
             for i in range(min(many, _MOST_REPEATED)):
@@ -85,14 +86,9 @@ def words_of(element: Any) -> str:
 
 def _rows(table: Any) -> Iterator[tuple[Any, bool]]:
     """The rows of this table, and whether each stands among its headings."""
-    waiting = [(child, False) for child in reversed(table)]
-    while waiting:
-        child, header = waiting.pop()
-        if child.tag == f"{TABLE}table-row":
-            yield child, header
-        elif child.tag in _GROUPS:
-            of_headings = header or child.tag == f"{TABLE}table-header-rows"
-            waiting += [(one, of_headings) for one in reversed(child)]
+    for row in elements_in(table, lambda one: one.tag in _GROUPS):
+        if row.tag == f"{TABLE}table-row":
+            yield row, next(row.iterancestors(_HEADER_ROWS, f"{TABLE}table")).tag == _HEADER_ROWS
 
 
 def _cells(
@@ -107,11 +103,11 @@ def _cells(
         paragraphs = list(_paragraphs(cell, inner))
         words = "\n".join(words_of(one) for one in paragraphs)
         named = {cell.get(f"{TABLE}style-name", "")} | {one.get(f"{TEXT}style-name", "") for one in paragraphs}
-        rows, columns = _spanned(cell, "rows", _MOST_ROWS), _spanned(cell, "columns", MOST_COLUMNS)
+        rows, columns = _number(cell, "rows-spanned", _MOST_ROWS), _number(cell, "columns-spanned", MOST_COLUMNS)
         if rows > 1 or columns > 1:
             begin[len(cells)] = (rows, columns)
         shown = cell_of_lines(words, header and bool(words.strip()), bold=not headings.isdisjoint(named))
-        cells += [shown] * min(_repeated(cell, "columns", MOST_COLUMNS), MOST_COLUMNS + 1 - len(cells))
+        cells += [shown] * min(_number(cell, "columns-repeated", MOST_COLUMNS), MOST_COLUMNS + 1 - len(cells))
     while cells and not cells[-1].text:
         cells.pop()
     return cells, begin
@@ -126,15 +122,9 @@ def _paragraphs(cell: Any, inner: list[Any]) -> Iterator[Any]:
             inner.append(child)
 
 
-def _repeated(element: Any, what: str, most: int) -> int:
-    return _number(element.get(f"{TABLE}number-{what}-repeated", "1"), most)
-
-
-def _spanned(element: Any, what: str, most: int) -> int:
-    return _number(element.get(f"{TABLE}number-{what}-spanned", "1"), most)
-
-
-def _number(given: str, most: int) -> int:
+def _number(element: Any, what: str, most: int) -> int:
+    """The number of rows or columns that an attribute tells, such as "rows-repeated"."""
+    given = element.get(f"{TABLE}number-{what}", "1")
     return max(1, min(int(given), most)) if given.isdecimal() and len(given) < 10 else 1
 
 

@@ -28,7 +28,8 @@ from atomr_local.indexing.readers.wikipedia.plain_text import PlainText, dropped
 _MAX_PAGE = 8 << 20
 _CHUNK = 1 << 16
 _MAX_TAG = 1 << 20
-_WANTED = frozenset({"title", "ns", "id", "model", "text", "base", "namespace"})
+_FIELDS = {"title": "title", "ns": "namespace", "id": "id", "model": "model"}  # of :class:`Page`, by their elements
+_WANTED = frozenset({"text", "base", "namespace", *_FIELDS})
 
 
 @dataclass(slots=True)
@@ -159,7 +160,6 @@ class _Handler:
             self._page = None
 
     def _put(self, name: str, value: str) -> None:
-        parent = self._path[-1] if self._path else ""
         page = self._page
         if page is None:
             if name == "base":
@@ -167,17 +167,11 @@ class _Handler:
                 self._site.prefix = head + slash if head.startswith(("http://", "https://")) else ""
             elif name == "namespace" and value:
                 self._site.namespaces[self._key] = value.casefold()
-        elif name == "title":
-            page.title = value.strip()
-        elif name == "ns":
-            page.namespace = value.strip()
-        elif name == "id" and parent == "page":
-            page.id = value.strip()
-        elif name == "model":
-            page.model = value.strip()
         elif name == "text":
             page.too_long = self._size > _MAX_PAGE
             page.text = "" if page.too_long else value
+        elif name in _FIELDS and (name != "id" or self._path[-1:] == ["page"]):
+            setattr(page, _FIELDS[name], value.strip())
 
 
 # Wikidata ids of the pages of a dump, from the `page_props` table published with it.

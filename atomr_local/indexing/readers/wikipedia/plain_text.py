@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 
 from atomr_local.indexing.readers.base import Cut, Section, SectionKind
 from atomr_local.language.sentences import unspaced
@@ -15,47 +17,10 @@ from atomr_local.language.sentences import unspaced
 # A section of references or links says nothing itself. One of notes, sources or a bibliography may: remarks in
 # sentences, and works of the page's subject. Those lines are kept; citations and lists of links are not.
 
-
-# The second line is the Simple English Wikipedia's.
-_LEFT_OUT = frozenset(
-    {"references", "external links", "see also", "further reading", "footnotes", "citations", "notes and references"}
-    | {"other websites", "related pages", "more reading", "other reading", "other pages"}
-    | {"einzelnachweise", "weblinks", "siehe auch", "literatur"}
-    | {"références", "notes et références", "liens externes", "voir aussi", "articles connexes"}
-    | {"referencias", "véase también", "enlaces externos", "referências", "ver também"}
-    | {"ligações externas", "voci correlate", "altri progetti", "collegamenti esterni"}
-    | {"externe links", "zie ook", "referenties", "przypisy", "zobacz też", "linki zewnętrzne"}
-    | {"литература", "ссылки", "см. также", "посилання", "див. також", "література"}
-    | {"външни препратки", "вижте също", "externa länkar", "referenser", "se även"}
-    | {"外部链接", "外部連結", "参见", "參見", "関連項目", "外部リンク"}
-    | {"같이 보기", "외부 링크", "참고 문헌", "مراجع", "وصلات خارجية", "انظر أيضًا"}
-    | {"קישורים חיצוניים", "ראו גם", "kaynakça", "dış bağlantılar", "ayrıca bakınız", "tham khảo", "liên kết ngoài"}
+_NAMES: dict[str, list[str]] = tomllib.loads(
+    files("atomr_local.indexing.readers.wikipedia").joinpath("wiki_names.toml").read_text(encoding="utf-8")
 )
-_NOTES = frozenset(
-    {"notes", "note", "explanatory notes", "sources", "anmerkungen", "quellen", "notas", "fuentes", "fontes", "fonti"}
-    | {"bronnen", "noten", "uwagi", "źródła", "примечания", "примітки", "источники", "джерела", "бележки", "източници"}
-    | {"källor", "noter", "kilder", "viitteet", "lähteet", "poznámky", "zdroje", "jegyzetek", "források", "notlar"}
-    | {
-        "ghi chú",
-        "注释",
-        "註釋",
-        "脚注",
-        "出典",
-        "来源",
-        "注解",
-        "각주",
-        "출처",
-        "ملاحظات",
-        "مصادر",
-        "הערות שוליים",
-        "הערות",
-        "מקורות",
-    }
-)
-_WORKS = frozenset(
-    {"bibliography", "bibliographie", "bibliografía", "bibliografia", "bibliografie", "bibliografi", "библиография"}
-    | {"бібліографія", "βιβλιογραφία", "bibliyografya", "参考文献", "參考文獻", "ببليوغرافيا", "ביבליוגרפיה"}
-)
+_LEFT_OUT, _NOTES, _WORKS = (frozenset(_NAMES[kind]) for kind in ("left_out", "notes", "works"))
 _YEAR = re.compile(r"\b1[0-9]{3}\b|\b20[0-9]{2}\b")
 _NUMBERED = re.compile(
     r"\b(?:ISBN|ISSN|OCLC|JSTOR|LCCN|PMID|PMC|S2CID|Bibcode|ASIN)\b|\b(?:doi|arXiv)\s*:|\bhttps?://|\bdoi\.org", re.I
@@ -305,29 +270,15 @@ def _without_remains(text: str) -> str:
 PAGE_FURNITURE = frozenset(
     {"navbox", "vertical-navbox", "toc", "metadata", "noprint", "mbox", "ambox", "sistersitebox"}
 )
-# As the largest Wikipedias call them; more forms of the English one because every wiki borrows it.
 _DISAMBIGUATION_CALL = re.compile(
-    r"""\{\{\s*(?:
-    disambig(?:uation)?(?:-cleanup)? | dab | disamb | hndis(?:-cleanup)? | geodis | geodab | numberdis | mathdab
-    | letter-numbercombdisambig | schooldis | hospitaldis | roaddis | airportdis | callsigndis | biodab
-    | (?:human[ _]name[ _]|place[ _]name[ _]|letter[ _])disambiguation | disambiguation[ _]page
-    | begriffsklärung | begriffsklaerung | bkl | homonymie | paronymie | toponymie | patronymie | desambig
-    | desambiguación | desambiguacion | desambiguação | disambigua | doorverwijspagina | dp | неоднозначность
-    | многозначность | багатозначність | ujednoznacznienie | strona[ _]ujednoznaczniająca | rozcestník | förgrening
-    | grensida | flertydig | pekerside | täsmennyssivu | egyért | egyértelműsítő | anlam[ _]ayrımı | dezambiguizare
-    | αποσαφήνιση | 曖昧さ回避 | aimai | 消歧义 | 消歧義 | 동음이의 | توضيح | ابهام‌زدایی | định[ _]hướng | пояснение
-    | nozīmju[ _]atdalīšana | zeimeibu[ _]škiršona | nuškiršona | cytys[ _]zeimeibys[ _]lopa
-    )\s*[|}] | __DISAMBIG__""",
-    re.I | re.X,
+    r"\{\{\s*(?:"
+    + "|".join(re.escape(name).replace("\\ ", "[ _]") for name in _NAMES["disambiguation"])
+    + r")\s*[|}]|__DISAMBIG__",
+    re.I,
 )
-_DISAMBIGUATION_TITLE = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación|значения)\)$", re.I)
+_DISAMBIGUATION_TITLE = re.compile(rf"\((?:{'|'.join(_NAMES['of_disambiguation'])})\)$", re.I)
 _FILES_AND_CATEGORIES = frozenset({"-2", "6", "14"})
-# The English names work in every wiki; the others are names of former days that still stand in pages.
-_ALWAYS = frozenset(
-    {"media", "file", "image", "category"}
-    | {"datei", "bild", "kategorie", "fichier", "catégorie", "archivo", "imagen", "categoría", "immagine", "categoria"}
-    | {"ficheiro", "imagem", "bestand", "afbeelding", "файл", "изображение", "категория", "plik", "grafika"}
-)
+_ALWAYS = frozenset(_NAMES["files_and_categories"])
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:

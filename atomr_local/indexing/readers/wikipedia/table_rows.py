@@ -120,9 +120,7 @@ def _data_lines(rows: Sequence[Sequence[Cell]], lost: Counter[str], *, marked: b
         marked: its class says so; its first row may then hold the names of its columns though it is not marked.
     """
     lines = TableLines(Names.EXPECTED if marked and len(rows) > 2 else Names.UNLIKELY, MOST_COLUMNS)
-    for number, row in enumerate(rows, 1):
-        yield from (line.text for line in lines.row(number, row))
-    yield from (line.text for line in lines.end())
+    yield from (line.text for line in lines.lines(enumerate(rows, 1)))
     lost["table cells"] += lines.left_out
 
 

@@ -1,97 +1,102 @@
-"""Templates of wikitext: the words that they show in sentences, tables and infoboxes."""
+"""Templates of wikitext: the words that they show in sentences, tables and infoboxes.
+
+What most of them show is told by the patterns in templates.toml. Dates, amounts, money and sounds are computed.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
 
 from atomr_local.language.literals import MONTHS
 
-# What the templates of amounts show: `convert` and `val`, with the names of their units.
-#
-# The arguments are those that the documentation of the two templates on English Wikipedia describes; other wikis have
-# copies of them. Of `convert`, the amount as it was written is shown, and not the converted one.
-
-MEASURES = frozenset({"convert", "cvt", "convert/2", "convert/3", "convert/4"})
-_AMOUNT = re.compile(r"[-−–+±]?\s*(?:\d[\d., ]*)?(?:e[-+]?\d+)?(?:(?<=\d)\+)?(?:\d+//?\d+)?")
-# Words between two amounts of one unit → how they are shown.
-_BETWEEN = {
-    "-": "–", "–": "–", "—": "–", "to": " to ", "to(-)": "–", "and": " and ", "and(-)": " and ", "or": " or ",
-    "by": " by ", "by(x)": " by ", "x": " × ", "xx": " × ", "×": " × ", "*": " × ", "+": " + ", "+/-": " ± ",
-    "±": " ± ",
-    ",": ", ", ", and": ", and ", ", or": ", or ", "to about": " to about ", "through": " through ",
-}  # fmt: skip
-_POWERS = {"3": "thousand", "6": "million", "9": "billion", "12": "trillion", "15": "quadrillion"}
-_COUNTS = {"k": "thousand", "M": "million", "G": "billion", "T": "trillion"}
+_FILE = files("atomr_local.indexing.readers.wikipedia").joinpath("templates.toml")
+_DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_FIELD = re.compile(r"\{(\^?)([^{}|]+)(?:\|([^{}]*))?\}")
+_PLACES = re.compile(r"(?P<filled>#?)(?P<first>-?\d+)(?:(?P<on>\.\.)(?P<last>-?\d*))?")
 _RAISED = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
-# Units of length, area and volume with names of their own: singular, plural.
-_LENGTHS = {
-    "ft": ("foot", "feet"), "foot": ("foot", "feet"), "in": ("inch", "inches"), "mi": ("mile", "miles"),
-    "yd": ("yard", "yards"), "nmi": ("nautical mile", "nautical miles"),
-}  # fmt: skip
-_NAMED = {
-    "acre": ("acre", "acres"), "chain": ("chain", "chains"), "furlong": ("furlong", "furlongs"),
-    "rod": ("rod", "rods"), "fathom": ("fathom", "fathoms"), "hand": ("hand", "hands"), "mile": ("mile", "miles"),
-    "yard": ("yard", "yards"), "inch": ("inch", "inches"), "feet": ("foot", "feet"), "pound": ("pound", "pounds"),
-    "ounce": ("ounce", "ounces"), "ton": ("ton", "tons"), "tonne": ("tonne", "tonnes"), "stone": ("stone", "stone"),
-    "st": ("stone", "stone"), "LT": ("long ton", "long tons"), "ST": ("short ton", "short tons"),
-    "MT": ("tonne", "tonnes"), "cwt": ("hundredweight", "hundredweight"), "lbf": ("pound-force", "pounds-force"),
-    "ozt": ("troy ounce", "troy ounces"), "carat": ("carat", "carats"), "grain": ("grain", "grains"),
-    "kn": ("knot", "knots"), "nmi": ("nautical mile", "nautical miles"),
-    "ly": ("light-year", "light-years"), "pc": ("parsec", "parsecs"),
-    "kpc": ("kiloparsec", "kiloparsecs"), "Mpc": ("megaparsec", "megaparsecs"),
-    "AU": ("astronomical unit", "astronomical units"), "hp": ("horsepower", "horsepower"),
-    "hp-metric": ("metric horsepower", "metric horsepower"), "PS": ("metric horsepower", "metric horsepower"),
-    "bhp": ("brake horsepower", "brake horsepower"), "ihp": ("indicated horsepower", "indicated horsepower"),
-    "shp": ("shaft horsepower", "shaft horsepower"), "whp": ("wheel horsepower", "wheel horsepower"),
-    "gal": ("gallon", "gallons"), "qt": ("quart", "quarts"), "pt": ("pint", "pints"), "bbl": ("barrel", "barrels"),
-    "oilbbl": ("barrel", "barrels"), "floz": ("fluid ounce", "fluid ounces"),
-    "bsh": ("bushel", "bushels"), "bu": ("bushel", "bushels"), "drygal": ("dry gallon", "dry gallons"),
-    "mpg": ("mile per gallon", "miles per gallon"), "acre.ft": ("acre-foot", "acre-feet"),
-    "acre.foot": ("acre-foot", "acre-feet"), "acre·ft": ("acre-foot", "acre-feet"),
-    "ftlbf": ("foot-pound", "foot-pounds"), "ft.lbf": ("foot-pound", "foot-pounds"),
-    "lbft": ("pound-foot", "pound-feet"), "lb.ft": ("pound-foot", "pound-feet"), "lbfft": ("pound-foot", "pound-feet"),
-    "lbf.ft": ("pound-foot", "pound-feet"), "inlbf": ("inch-pound", "inch-pounds"), "TEU": ("TEU", "TEU"),
-    "dunam": ("dunam", "dunams"), "hour": ("hour", "hours"), "year": ("year", "years"), "day": ("day", "days"),
-}  # fmt: skip
-_SIGNS = {
-    "C": "°C",
-    "F": "°F",
-    "R": "°R",
-    "degC": "°C",
-    "degF": "°F",
-    "uW": "μW",
-    "um": "μm",
-    "us": "μs",
-    "kph": "km/h",
-}
-_NATIONS = {"US": "US ", "us": "US ", "imp": "imperial "}
-_TIMES = {"s": "second", "min": "minute", "h": "hour", "d": "day", "a": "year", "yr": "year"}
-_METRIC = frozenset({"m", "km", "cm", "mm", "dm"})
-_SQUARE, _CUBIC = ("sq", "square"), ("cu", "cubic")
-# Units in which the rest of an amount is told: "6 ft 4 in".
-_PARTS = frozenset(
-    {
-        "in",
-        "ft",
-        "yd",
-        "oz",
-        "lb",
-        "st",
-        "chain",
-        "ch",
-        "furlong",
-        "rd",
-        "qtr",
-        "cwt",
-        "inch",
-        "foot",
-        "pt",
-        "floz",
-        "qt",
-    }
-)
-_SYMBOL = re.compile(r"(?P<base>[^\W\d_]+|°[CF])(?P<power>[2-4]|-[1-4])?")
+# Of a template: its name in lower case, its arguments without a name, and the others by their names in lower case.
+Call = tuple[str, Sequence[str], Mapping[str, str]]
+
+
+def _by_name(rows: Iterable[Sequence[str]]) -> dict[str, str]:
+    """What each name of the rows shows, of several rows the first."""
+    return {name: shown for shown, *names in reversed(list(rows)) for name in names}
+
+
+class _Pattern:
+    """A pattern of templates.toml, whose head tells what may stand in it."""
+
+    def __init__(self, text: str) -> None:
+        # Outside of brackets, and in them, in turn.
+        self._pieces = [_parts_of(piece) for piece in re.split(r"[\[\]]", text)]
+
+    def filled(self, call: Call) -> str | None:
+        """The pattern with the arguments; None where one is missing that must be there."""
+        shown = ""
+        for number, parts in enumerate(self._pieces):
+            words = [part if isinstance(part, str) else part(call) for part in parts]
+            if all(words):
+                shown += "".join(words)
+            elif number % 2 == 0:
+                return None
+        return shown
+
+
+def _parts_of(piece: str) -> list[str | Callable[[Call], str]]:
+    """The texts and the fields of a piece of a pattern, in order."""
+    parts: list[str | Callable[[Call], str]] = []
+    at = 0
+    for found in _FIELD.finditer(piece):
+        parts += (piece[at : found.start()], _field(found[2], found[3] or "", to_raise=bool(found[1])))
+        at = found.end()
+    return [part for part in (*parts, piece[at:]) if part != ""]
+
+
+def _field(items: str, between: str, *, to_raise: bool) -> Callable[[Call], str]:
+    alternatives = [[_arguments(name) for name in item.split("/")] for item in items.split()]
+
+    def words(call: Call) -> str:
+        found = (next((some for one in item if (some := one(call))), ()) for item in alternatives)
+        shown = between.join(text for some in found for text in some)
+        return raised(shown) if to_raise else shown
+
+    return words
+
+
+def _arguments(name: str) -> Callable[[Call], list[str]]:
+    """What gives the arguments, those that are filled, that a name in a field stands for."""
+    if name == "NAME":
+        return lambda call: [call[0].upper()]
+    if (places := _PLACES.fullmatch(name)) is None:
+        return lambda call: [text] if (text := call[2].get(name)) else []
+    first = int(places["first"])
+    last = int(places["last"] or -1) if places["on"] else first
+    begin = first - 1 if first > 0 else first
+    end = last if last > 0 else last + 1 or None
+
+    def given(call: Call) -> list[str]:
+        values = [text for text in call[1] if text] if places["filled"] else call[1]
+        return [text for text in values[begin:end] if text]
+
+    return given
+
+
+def _patterns(rows: Iterable[Sequence[str]]) -> Mapping[str, Sequence[_Pattern]]:
+    found: dict[str, list[_Pattern]] = defaultdict(list)
+    for text, *names in rows:
+        pattern = _Pattern(text)
+        for name in names:
+            found[name].append(pattern)
+    return dict(found)
+
+
+def _shown(patterns: Sequence[_Pattern], call: Call) -> str:
+    """What the first of the patterns that are filled shows; "" if none is."""
+    return next((shown for pattern in patterns if (shown := pattern.filled(call)) is not None), "")
 
 
 def raised(text: str) -> str:
@@ -104,7 +109,25 @@ def is_power(text: str) -> bool:
     return re.fullmatch(r"[-−+]?\d{1,4}[-−+]?", text) is not None
 
 
-def converted(values: Sequence[str], named: Mapping[str, str]) -> str:
+# Amounts: `convert` and `val`, with the names of their units.
+#
+# The arguments are those that the documentation of the two templates on English Wikipedia describes; other wikis have
+# copies of them. Of `convert`, the amount as it was written is shown, and not the converted one.
+
+_AMOUNT = re.compile(r"[-−–+±]?\s*(?:\d[\d., ]*)?(?:e[-+]?\d+)?(?:(?<=\d)\+)?(?:\d+//?\d+)?")
+_BETWEEN = _by_name(_DATA["between"])
+_POWERS = {"3": "thousand", "6": "million", "9": "billion", "12": "trillion", "15": "quadrillion"}
+_COUNTS = {"k": "thousand", "M": "million", "G": "billion", "T": "trillion"}
+_LENGTHS, _NAMED, _SIGNS = (_by_name(_DATA[rows]) for rows in ("lengths", "units", "unit_signs"))
+_NATIONS = {"US": "US ", "us": "US ", "imp": "imperial "}
+_TIMES = {"s": "second", "min": "minute", "h": "hour", "d": "day", "a": "year", "yr": "year"}
+_METRIC = frozenset({"m", "km", "cm", "mm", "dm"})
+_SQUARE, _CUBIC = ("sq", "square"), ("cu", "cubic")
+_PARTS = frozenset(_DATA["unit_parts"])
+_SYMBOL = re.compile(r"(?P<base>[^\W\d_]+|°[CF])(?P<power>[2-4]|-[1-4])?")
+
+
+def _amount_in_units(values: Sequence[str], named: Mapping[str, str]) -> str:
     """What `convert` shows of its amount: "6 ft 4 in" of 6|ft|4|in|m, "8–12 km" of 8|-|12|km|mi."""
     rest = list(values)
     shown: list[str] = []
@@ -112,7 +135,7 @@ def converted(values: Sequence[str], named: Mapping[str, str]) -> str:
         amount, one = _amount(rest)
         if not amount:
             break
-        unit = unit_name(rest.pop(0), one=one) if rest else ""
+        unit = _unit_name(rest.pop(0), one=one) if rest else ""
         if named.get("disp") == "unit":
             return unit
         shown.append(f"{amount} {unit}".strip())
@@ -145,7 +168,7 @@ def _plain_number(text: str) -> str:
     return re.sub(r"(?<=\d)e([-+]?\d+)", lambda match: f" × 10{raised(match[1].lstrip('+'))}", text)
 
 
-def unit_name(code: str, *, one: bool = False) -> str:
+def _unit_name(code: str, *, one: bool = False) -> str:
     """The name of a unit by its code in Module:Convert: "million barrels" of "Moilbbl", "m²" of "m2".
 
     Codes that are common signs, such as "km", stay.
@@ -160,10 +183,16 @@ def unit_name(code: str, *, one: bool = False) -> str:
     return _simple(code, one=one)
 
 
+def _counted(names: str, *, one: bool) -> str:
+    """The name of one unit, or of several, as templates.toml has the two."""
+    single, _, several = names.partition("|")
+    return single if one else several or f"{single}s"
+
+
 def _of_nation(found: re.Match[str], one: bool) -> str:
     """A unit that two countries have: "US gallons"."""
     names = _NAMED.get(found[2]) or _LENGTHS.get(found[2])
-    return _NATIONS[found[1]] + names[not one] if names else _simple(found[0], one=one)
+    return _NATIONS[found[1]] + _counted(names, one=one) if names else _simple(found[0], one=one)
 
 
 def _density(found: re.Match[str], one: bool) -> str:
@@ -171,8 +200,8 @@ def _density(found: re.Match[str], one: bool) -> str:
 
 
 _COMPOSED: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], bool], str]], ...] = (
-    (re.compile(r"(.+)-change"), lambda found, one: unit_name(found[1], one=one)),
-    (re.compile(r"e(3|6|9|12|15)(.+)"), lambda found, _: f"{_POWERS[found[1]]} {unit_name(found[2])}"),
+    (re.compile(r"(.+)-change"), lambda found, one: _unit_name(found[1], one=one)),
+    (re.compile(r"e(3|6|9|12|15)(.+)"), lambda found, _: f"{_POWERS[found[1]]} {_unit_name(found[2])}"),
     (re.compile(r"([kMGT])(?:oilbbl|bbl)"), lambda found, _: f"{_COUNTS[found[1]]} barrels"),
     (re.compile(r"PD/(.+)"), _density),
     (re.compile(r"mpg-?(US|us|imp)"), lambda found, _: f"miles per {_NATIONS[found[1]]}gallon"),
@@ -182,13 +211,13 @@ _COMPOSED: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], bool], str]], .
 
 def _simple(code: str, *, one: bool) -> str:
     if code in _SIGNS or code in _NAMED:
-        return _SIGNS.get(code) or _NAMED[code][not one]
+        return _SIGNS.get(code) or _counted(_NAMED[code], one=one)
     if power := _in_words(code, one=one):
         return power
     above, slash, below = code.partition("/")
     if slash and above and below:
         if _is_worded(above) or _is_worded(below):
-            return f"{unit_name(above, one=one)} per {_per(below)}"
+            return f"{_unit_name(above, one=one)} per {_per(below)}"
         return f"{_simple(above, one=one)}/{_simple(below, one=True)}"
     if "." in code and all(code.split(".")):
         return "·".join(_simple(part, one=one) for part in code.split("."))
@@ -204,21 +233,21 @@ def _in_words(code: str, *, one: bool) -> str:
             return base + raised(power)
         base = base if base != code else code.removesuffix(power)
         if base != code and base in _LENGTHS:
-            return f"{word} {_LENGTHS[base][not one]}"
+            return f"{word} {_counted(_LENGTHS[base], one=one)}"
     return ""
 
 
 def _per(code: str) -> str:
     """The unit below a line, as in "per square mile"."""
-    return _TIMES.get(code) or unit_name(code, one=True)
+    return _TIMES.get(code) or _unit_name(code, one=True)
 
 
 def _is_worded(code: str) -> bool:
     """Whether its name is words, so that a stroke would not do."""
-    return " " in unit_name(code) or (code in _NAMED and code not in {"mi", "h"})
+    return " " in _unit_name(code) or (code in _NAMED and code not in {"mi", "h"})
 
 
-def value(values: Sequence[str], named: Mapping[str, str]) -> str:
+def _value_with_error(values: Sequence[str], named: Mapping[str, str]) -> str:
     """What `val` shows: "6.241 × 10¹⁸ C", "1.00794 ± 0.00007", "1.23(7) m/s"."""
     filled = [text for text in values if text]
     if not filled and not named.get("e"):
@@ -246,46 +275,10 @@ def _of_val(code: str) -> str:
     return re.sub(r"(?<=[^\W\d_])([-−]?[2-4])\b", lambda match: raised(match[1]), code)
 
 
-# What templates show in cells of tables and fields of infoboxes: dates, lists, flags, amounts, and coordinates.
+# Money, dates and coordinates.
 
-LISTS = frozenset(
-    {"ubl", "ubil", "unbulleted list", "bulleted list", "plainlist", "plain list", "flatlist", "flat list", "hlist"}
-    | {"csv", "cslist", "collapsible list", "br separated entries", "comma separated entries", "indented plainlist"}
-)
-_FIRST = frozenset(
-    {"url", "official url", "official website", "flag", "flagu", "flagcountry", "flag country", "flaglink", "country"}
-    | {"flagathlete", "fb", "fbw", "nts", "number table sorting", "dts", "birth-date", "death-date", "yes2", "no2"}
-    | {"birth-date and age", "death-date and age", "start-date", "end-date", "email", "linktext", "nsmdns", "center"}
-)
-_LAST = frozenset({"sort", "align", "color", "colour", "font color", "hidden sort key", "abbrlink", "nobots"})
-_SAID = {
-    "yes": "Yes", "no": "No", "won": "Won", "nom": "Nominated", "nominated": "Nominated", "n/a": "N/A", "na": "N/A",
-    "tba": "TBA", "tbd": "TBD", "tick": "Yes", "cross": "No", "ya": "Yes", "na2": "No", "dunno": "?",
-}  # fmt: skip
-# Names of templates, which are codes of currencies and signs → what stands before the amount.
-CURRENCIES = {
-    "us$": "US$", "usd": "US$", "usdollar": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "eur": "€",
-    "€": "€", "euro": "€", "inr": "₹", "₹": "₹", "indian rupee": "₹", "inrconvert": "₹", "jpy": "¥", "¥": "¥",
-    "cny": "CN¥", "cn¥": "CN¥", "rmb": "CN¥", "aud": "A$", "a$": "A$", "au$": "A$", "cad": "C$", "ca$": "C$",
-    "c$": "C$", "nzd": "NZ$", "nz$": "NZ$", "hkd": "HK$", "hk$": "HK$", "sgd": "S$", "s$": "S$", "twd": "NT$",
-    "nt$": "NT$", "mxn": "MX$", "brl": "R$", "r$": "R$", "krw": "₩", "₩": "₩", "php": "₱", "₱": "₱",
-    "philippine peso": "₱",
-    "rub": "₽", "₽": "₽", "try": "₺", "uah": "₴", "ngn": "₦", "ils": "₪", "nis": "₪", "vnd": "₫", "thb": "฿",
-    "bdt": "৳", "pkr": "PKR ", "lkr": "LKR ", "npr": "NPR ", "zar": "R", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ",
-    "dkk": "DKK ", "pln": "PLN ", "czk": "CZK ", "huf": "HUF ", "idr": "Rp ", "myr": "RM ", "aed": "AED ",
-    "sar": "SAR ",
-    "egp": "E£", "kes": "KSh ", "ghs": "GH₵", "irr": "IRR ", "frf": "₣", "dem": "DM ", "itl": "₤",
-}  # fmt: skip
-# What {{INRConvert|100|c}} calls its amount.
-_INDIAN = {
-    "k": "thousand",
-    "l": "lakh",
-    "c": "crore",
-    "lc": "lakh crore",
-    "m": "million",
-    "b": "billion",
-    "t": "trillion",
-}
+_CURRENCIES = _by_name(_DATA["currencies"])
+_INDIAN = _by_name(_DATA["indian_sizes"])
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _YEAR = re.compile(r"\d{3,4}")
 _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
@@ -298,38 +291,7 @@ _LETTERS = {"N": "N", "S": "S", "E": "E", "O": "E", "W": "W"}  # O: east in Germ
 _MARKS = "°′″"
 
 
-def value_text(name: str, values: Sequence[str], named: Mapping[str, str]) -> str:
-    """The words that a template shows in a cell or field; "" if it is none of these.
-
-    Args:
-        name: in lower case.
-        values: its positional arguments, rendered.
-    """
-    filled = [value for value in values if value]
-    shown = ""
-    if name in LISTS:
-        shown = "\n".join(filled)
-    elif name in _SAID:
-        shown = filled[0] if filled else _SAID[name]
-    elif not filled:
-        shown = _height(named) if name == "height" else ""
-    elif date := date_text(name, filled):
-        shown = date
-    elif name in _FIRST:
-        shown = filled[0]
-    elif name in _LAST:
-        shown = filled[-1]
-    elif name in CURRENCIES:
-        shown = money(name, filled)
-    elif name in {"sortname", "sort name"}:
-        shown = " ".join(values[:2]).strip()
-    elif name == "marriage":
-        until = "–".join(filled[1:3])
-        shown = f"{filled[0]} ({until})" if until else filled[0]
-    return shown
-
-
-def date_text(name: str, values: Sequence[str]) -> str:
+def _date(name: str, values: Sequence[str]) -> str:
     """The date that begins the arguments, known by their form: year, month, day, or day, month, year."""
     first, second, third = [*values[:3], "", "", ""][:3]
     in_english = bool(_OF_DATES.search(name))  # by its name
@@ -352,17 +314,30 @@ def date_text(name: str, values: Sequence[str]) -> str:
     return shown
 
 
-def money(code: str, values: Sequence[str]) -> str:
+def _money(code: str, values: Sequence[str]) -> str:
     """An amount with the sign of its currency, by the code or the sign, in lower case: "₹2 crore"."""
-    sign = CURRENCIES.get(code, f"{code.upper()} ")
+    sign = _CURRENCIES.get(code, f"{code.upper()} ")
     amount = values[0] if values[0].startswith(sign.strip()) else sign + values[0]
     size = _INDIAN.get(values[1].casefold()) if code == "inrconvert" and len(values) > 1 else None
     return f"{amount} {size}" if size else amount
 
 
-def _height(named: Mapping[str, str]) -> str:
-    parts = [(named.get(unit, ""), unit) for unit in ("m", "cm", "ft", "in")]
-    return " ".join(f"{number} {unit}" for number, unit in parts if number)
+def _of_currency(values: Sequence[str], named: Mapping[str, str]) -> str:
+    """{{currency|amount|code}}."""
+    amount = named.get("amount") or (values[0] if values else "")
+    code = named.get("type") or (values[1] if len(values) > 1 else "")
+    return _money(code.casefold(), [amount]) if amount and code else amount
+
+
+def _as_of(values: Sequence[str], named: Mapping[str, str]) -> str:
+    """{{as of|year|month|day}}, which begins a sentence unless it says `lc`."""
+    filled = [text for text in values if text]
+    if not filled or named.get("alt"):
+        return named.get("alt", "")
+    words = "Since" if named.get("since") else "As of"
+    words = words.lower() if named.get("lc") or named.get("pre") else words
+    date = _date("date", filled) or " ".join(reversed(filled[:3]))
+    return " ".join(filter(None, (named.get("pre", ""), words, date))) + named.get("post", "")
 
 
 def coordinates(values: Sequence[str], named: Mapping[str, str]) -> str:
@@ -387,8 +362,10 @@ def coordinates(values: Sequence[str], named: Mapping[str, str]) -> str:
         if len(found) == 2:
             break
     if not found and len(numbers) >= 2:
-        north, east = numbers[:2]
-        found = [_signed(north, "N", "S"), _signed(east, "E", "W")]
+        found = [
+            _angle([number.removeprefix("-")], letters[number.startswith("-")])
+            for number, letters in zip(numbers, ("NS", "EW"), strict=False)
+        ]
     if len(found) != 2 or "" in found or found[0][-1] not in "NS" or found[1][-1] not in "EW":
         return ""
     return ", ".join(found)
@@ -401,49 +378,38 @@ def _angle(numbers: Sequence[str], letter: str) -> str:
     return "".join(number + mark for number, mark in zip(numbers, _MARKS, strict=False)) + f" {letter}"
 
 
-def _signed(number: str, above: str, below: str) -> str:
-    return _angle([number.removeprefix("-")], below if number.startswith("-") else above)
+# What a template shows by its name.
 
-
-# The words that templates show in their sentences: names in other languages, sounds, amounts, money, dates, signs.
-
-_FIRST_NAMES = frozenset(
-    {"nowrap", "nobr", "small", "big", "em", "strong", "abbr", "nobold", "vanchor", "visible anchor", "tooltip"}
-    | {"ill", "interlanguage link", "sic", "not a typo", "proper name", "smaller", "larger", "smallcaps", "sc", "mono"}
-    | {"math", "mvar", "var", "api", "unicode", "code", "samp", "kbd", "tt", "no italic", "noitalic", "normal", "key"}
-    | {"quote", "blockquote", "cquote", "quotation", "quote box", "poemquote", "poem quote", "pull quote", "pullquote"}
-    | {"sub", "keypress", "key press", "num", "number", "track gauge", "railgauge", "flag", "flagu", "flagcountry"}
-    | {"columns-list", "columns list", "col-list", "nsmdns", "white", "normalsize", "bigger", "resize x"}
-)
-_LAST_NAMES = frozenset({"transl", "transliteration", "script", "resize", "font color", "color", "colour", "translit"})
-_SHIPS = frozenset({"uss", "hms", "ss", "rms", "hmas", "hmcs", "ms", "mv", "sms"})
-_CHEMICAL = frozenset({"chem", "chem2", "ce"})
-_BRACKETS = {"angbr": "⟨{}⟩", "angbr ipa": "⟨{}⟩", "angle bracket": "⟨{}⟩"}
-_PREFIXED = {"circa": "c.", "c.": "c.", "ca.": "c.", "floruit": "fl.", "fl.": "fl.", "reign": "r.", "r.": "r."}
-_DATES = frozenset(
-    {f"{what}{between}date{age}" for what in ("birth", "death", "start", "end") for between in " -"
-     for age in ("", " and age", " and given age")}
-    | {"film date", "release date", "launch date", "date", "dts", "bda", "dda"}
-    | {"birth year and age", "death year and age", "birth-year", "death-year"}
-)  # fmt: skip
-# No straight apostrophe: beside another it would be markup.
-_SHOWN_SIGNS = {
-    "'": "’", "'s": "’s", "snd": " – ", "spnd": " – ", "spaced ndash": " – ", "spaced en dash": " – ",
-    "ndash": "–", "en dash": "–", "mdash": "—", "em dash": "—", "mdashb": "—", "spaced mdash": " — ", "nbsp": " ",
-    "spaces": " ", "space": " ", "thinsp": " ", "zwsp": "", "shy": "", "·": " · ", "•": " • ", "dot": " · ",
-    "middot": " · ", "bull": " • ", "bullet": " • ", "!": "|", "=": "=", "minus": "−", "times": "×", "pm": "±",
-    "eqm": "⇌", "ellipsis": "…", "...": "…", "degree": "°", "prime": "′", "section sign": "§",
-}  # fmt: skip
-_FRACTIONS = frozenset({"frac", "sfrac", "fraction"})
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]+)*")
 _SOUND_LABELS = frozenset({"pron", "lang", "local", "label", "uk", "us", "au", "ca", "nz", "ie", "also", "or", "small"})
 _OF_SOUNDS = re.compile(r"ipa(?:c)?-[a-z-]+|ipa|ipalink|ipaslink|ipa-all|ipablink")
-_AS_OF = frozenset({"as of", "asof"})
+_DATES = re.compile(
+    r"(?:birth|death|start|end)[ -]date(?: and age| and given age)?|(?:birth|death)(?: year and age|-year)"
+    r"|(?:film|release|launch) date|date|dts|bda|dda"
+)
+_LISTS = frozenset(_DATA["lists"])
+_ANSWERS = [name for _, *names in _DATA["answers"] for name in names]
+_UNDATED = _LISTS.union(_ANSWERS)  # their arguments are no date, whatever they look like
+_IN_SENTENCES = _patterns([*_DATA["sentence"], ["{#1..|\n}", *_LISTS]])
+_IN_CELLS = _patterns([*_DATA["cell"], ["{#1}", *_ANSWERS], *_DATA["answers"]])
+_COMPUTED: dict[str, Callable[[Sequence[str], Mapping[str, str]], str]] = {
+    **dict.fromkeys(("convert", "cvt", "convert/2", "convert/3", "convert/4"), _amount_in_units),
+    **dict.fromkeys(("as of", "asof"), _as_of),
+    "val": _value_with_error,
+    "currency": _of_currency,
+    "respell": lambda values, _: "-".join(text for text in values if text and text != "'"),
+}
+_KEPT = frozenset({*_IN_SENTENCES, *_COMPUTED, *_CURRENCIES})
 
 
 def is_kept(name: str) -> bool:
     """Whether a template of this name, in lower case, shows words of its sentence."""
-    return name in _KEPT or name.startswith(("lang-", "formatnum:")) or _OF_SOUNDS.fullmatch(name) is not None
+    return (
+        name in _KEPT
+        or name.startswith(("lang-", "formatnum:"))
+        or _OF_SOUNDS.fullmatch(name) is not None
+        or _DATES.fullmatch(name) is not None
+    )
 
 
 def kept_text(name: str, values: Sequence[str], named: Mapping[str, str]) -> str:
@@ -455,118 +421,26 @@ def kept_text(name: str, values: Sequence[str], named: Mapping[str, str]) -> str
     """
     if name.startswith("formatnum:"):
         return name.partition(":")[2].strip()
-    if name in _SHOWN:
-        return _SHOWN[name](values, named)
+    if name in _COMPUTED:
+        return _COMPUTED[name](values, named)
+    if name in _IN_SENTENCES:
+        return _shown(_IN_SENTENCES[name], (name, values, named))
+    filled = [text for text in values if text]
     if _OF_SOUNDS.fullmatch(name):
-        return _sounds(name, values)
-    filled = [text for text in values if text]
-    if not filled or name in _SHOWN_SIGNS:
-        return _SHOWN_SIGNS.get(name, "")
-    return _of_filled(name, values, filled)
+        return _sounds(name, filled)
+    if name in _CURRENCIES:
+        return _money(name, filled) if filled else ""
+    return _date(name, filled) if _DATES.fullmatch(name) else "".join(filled[:1])
 
 
-def _of_filled(name: str, values: Sequence[str], filled: Sequence[str]) -> str:
-    shown = filled[0]
-    if name in _PREFIXED:
-        between = "–" if name in {"reign", "r.", "floruit", "fl."} else " – c. "
-        shown = f"{_PREFIXED[name]} {between.join(filled[:2])}"
-    elif name in _SHIPS:
-        shown = f"{name.upper()} {shown}"
-    elif name in _LAST_NAMES:
-        shown = filled[-1]
-    elif name in LISTS:
-        shown = "\n".join(filled)
-    elif name in _DATES:
-        shown = date_text(name, filled)
-    elif name in _CHEMICAL:
-        shown = "".join(values)
-    elif name in _BRACKETS:
-        shown = _BRACKETS[name].format(shown.replace("{", "").replace("}", ""))
-    elif name in CURRENCIES:
-        shown = money(name, filled)
-    elif name == "ship":
-        shown = " ".join(values[:2])
-    return shown
+def value_text(name: str, values: Sequence[str], named: Mapping[str, str]) -> str:
+    """The words that a template shows in a cell or field, beside those of :func:`kept_text`; "" if there are none."""
+    dated = "" if name in _UNDATED else _date(name, [text for text in values if text])
+    return dated or _shown(_IN_CELLS.get(name, ()), (name, values, named))
 
 
-def _in_language(values: Sequence[str], named: Mapping[str, str]) -> str:
-    """{{lang|code|words}} and {{langx|code|words|transliteration|meaning}}."""
-    words = [*values[1:2], *values[2:3]] if len(values) > 1 else []
-    shown = [named.get("text") or "", *words, named.get("translit") or named.get("tr") or ""]
-    meaning = (values[3] if len(values) > 3 else "") or named.get("lit") or named.get("translation") or ""
-    shown.append(f"'{meaning}'" if meaning else "")
-    return ", ".join(filter(None, shown))
-
-
-def _nihongo(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    """{{nihongo|English|kanji|romaji|more}}."""
-    english, *others = [*values, ""]
-    inside = ", ".join(filter(None, others[:2]))
-    if not english:
-        return inside
-    return f"{english} ({inside})" if inside else english
-
-
-def _fraction(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    """{{frac|4}} is a quarter, {{frac|3|4}} three of them, {{frac|1|3|4}} one more."""
-    filled = [text for text in values if text]
-    if len(filled) == 1:
-        return f"1/{filled[0]}"
-    return " ".join([*filled[:-2], "/".join(filled[-2:])])
-
-
-def _as_of(values: Sequence[str], named: Mapping[str, str]) -> str:
-    """{{as of|year|month|day}}, which begins a sentence unless it says `lc`."""
-    filled = [text for text in values if text]
-    if not filled and not named.get("alt"):
-        return ""
-    if named.get("alt"):
-        return named["alt"]
-    words = "Since" if named.get("since") else "As of"
-    words = words.lower() if named.get("lc") or named.get("pre") else words
-    date = date_text("date", filled) or " ".join(reversed(filled[:3]))
-    return " ".join(filter(None, (named.get("pre", ""), words, date))) + named.get("post", "")
-
-
-def _superscript(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    return raised(values[0]) if values else ""
-
-
-def _power_of_ten(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    return f"10{raised(values[0])}" if values and values[0] else ""
-
-
-def _times_power_of_ten(values: Sequence[str], named: Mapping[str, str]) -> str:
-    return f" × {_power_of_ten(values, named)}" if values and values[0] else ""
-
-
-def _of_currency(values: Sequence[str], named: Mapping[str, str]) -> str:
-    """{{currency|amount|code}}."""
-    amount = named.get("amount") or (values[0] if values else "")
-    code = named.get("type") or (values[1] if len(values) > 1 else "")
-    return money(code.casefold(), [amount]) if amount and code else amount
-
-
-def _old_style_date(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    """{{OldStyleDate|day and month|year|the day in the Julian calendar}}."""
-    return " ".join(text for text in values[:2] if text)
-
-
-def _respelled(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    return "-".join(text for text in values if text and text != "'")
-
-
-def _native_name(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    return values[1] if len(values) > 1 else ""
-
-
-def _nuclide(values: Sequence[str], _named: Mapping[str, str]) -> str:
-    return "-".join(text for text in values[:2] if text)
-
-
-def _sounds(name: str, values: Sequence[str]) -> str:
+def _sounds(name: str, filled: Sequence[str]) -> str:
     """Sounds in the alphabet of phonetics: those of words of English between strokes, of other words in brackets."""
-    filled = [text for text in values if text]
     if name.startswith("ipac-"):
         spelled = [text for text in filled if text.casefold() not in _SOUND_LABELS]
         sound = "".join(spelled).replace(",_", ", ").replace("_", " ").strip()
@@ -579,22 +453,3 @@ def _sounds(name: str, values: Sequence[str]) -> str:
     if name.startswith("ipa-") and not filled[0].startswith(("[", "/")):
         return f"[{filled[0]}]"
     return f"/{filled[0]}/" if name == "ipaslink" else filled[0]
-
-
-def _gaps(values: Sequence[str], named: Mapping[str, str]) -> str:
-    return "".join(values) + (f" × 10{raised(named['e'])}" if named.get("e") else "")
-
-
-_SHOWN: dict[str, Callable[[Sequence[str], Mapping[str, str]], str]] = {
-    **dict.fromkeys(MEASURES, converted),
-    **dict.fromkeys(_FRACTIONS, _fraction),
-    **dict.fromkeys(_AS_OF, _as_of),
-    **dict.fromkeys(("simplenuclide", "simplenuclide2", "nuclide"), _nuclide),
-    "val": value, "lang": _in_language, "langx": _in_language, "nihongo": _nihongo, "sup": _superscript,
-    "10^": _power_of_ten, "e": _times_power_of_ten, "respell": _respelled, "currency": _of_currency,
-    "oldstyledate": _old_style_date, "native name": _native_name, "gaps": _gaps,
-}  # fmt: skip
-_KEPT = (
-    _FIRST_NAMES | _LAST_NAMES | _SHIPS | _CHEMICAL | _DATES | LISTS
-    | _BRACKETS.keys() | _PREFIXED.keys() | _SHOWN_SIGNS.keys() | _SHOWN.keys() | CURRENCIES.keys() | {"ship"}
-)  # fmt: skip

@@ -24,8 +24,7 @@ from support.places import PYTHONPATH
 
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.builds import publishing as digests
-from atomr_local.indexing.builds.publishing import list_unfinished
+from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.text_index.index import build_text_index
@@ -85,19 +84,27 @@ def member(name: str, content: bytes = b"", type: bytes = tarfile.REGTYPE, link:
 
 def relisted(found: list[Member], change: Callable[[store.Manifest], store.Manifest] = lambda m: m) -> list[Member]:
     """The members with a list that is right for them, as a careful liar would make it."""
-    recorded = digests.parse_record(found[0][1].decode())
+    recorded = publishing.parse_record(found[0][1].decode())
     manifest = change(store.parse_manifest(recorded.manifest, Path()))
     files = {
-        item.name: digests.FileDigest(len(content), hashlib.blake2b(content, digest_size=32).hexdigest())
+        item.name: publishing.FileDigest(len(content), hashlib.blake2b(content, digest_size=32).hexdigest())
         for item, content in found[2:]
     }
-    document = digests.document(files, json.dumps(asdict(manifest)))
+    document = publishing.document(files, json.dumps(asdict(manifest)))
     return [member(store.DIGESTS, document), *found[1:]]
 
 
 def nothing_is_left() -> None:
     assert not store.list_indexes()
-    assert not list_unfinished()
+    assert not publishing.list_unfinished()
+
+
+def refused(file: Path, told: str) -> InputError:
+    """The error of importing the file, of which nothing is left."""
+    with pytest.raises(InputError, match=told) as raised:
+        import_index(file)
+    nothing_is_left()
+    return raised.value
 
 
 @pytest.mark.parametrize("name", ["mine", "facts"])
@@ -191,11 +198,7 @@ HOSTILE: dict[str, tuple[Callable[[list[Member]], list[Member]], str]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_nothing_of_a_hostile_file_is_kept(built: Path, tmp_path: Path, case: str) -> None:
     change, told = HOSTILE[case]
-    file = packed(tmp_path / "h.tar.zst", change(members(built / "facts.tar.zst")))
-    with pytest.raises(InputError, match=told) as raised:
-        import_index(file)
-    assert raised.value.hint
-    nothing_is_left()
+    assert refused(packed(tmp_path / "h.tar.zst", change(members(built / "facts.tar.zst"))), told).hint
     assert not list(tmp_path.rglob("*evil*"))
     assert not Path("/tmp/evil").exists()
 
@@ -204,9 +207,7 @@ def test_nothing_of_a_hostile_file_is_kept(built: Path, tmp_path: Path, case: st
 def test_headers_that_would_be_read_into_memory_are_refused(built: Path, tmp_path: Path, format: int) -> None:
     found = members(built / "facts.tar.zst")
     file = packed(tmp_path / "h.tar.zst", [*found[:2], member("a" * 5000, b"x"), *found[2:]], format)
-    with pytest.raises(InputError, match="plain files"):
-        import_index(file)
-    nothing_is_left()
+    refused(file, "plain files")
 
 
 SCHEMAS = {
@@ -229,37 +230,30 @@ def test_a_database_that_would_run_something_is_refused(built: Path, tmp_path: P
         db.commit()
     assert what.rsplit(maxsplit=1)[-1] in schema_problem(names)
     file = packed(tmp_path / "h.tar.zst", relisted(changed(found, place, names.read_bytes())))
-    with pytest.raises(InputError, match=r"names\.sqlite: it has a"):
-        import_index(file)
-    nothing_is_left()
+    refused(file, r"names\.sqlite: it has a")
 
 
 def test_a_table_that_names_files_outside_is_refused(built: Path, tmp_path: Path) -> None:
     found = members(built / "mine.tar.zst")
     place = next(i for i, (item, _) in enumerate(found) if "/_versions/" in item.name)
     file = packed(tmp_path / "h.tar.zst", relisted(changed(found, place, found[place][1] + b"../../outside")))
-    with pytest.raises(InputError, match="names files outside the index"):
-        import_index(file)
-    nothing_is_left()
+    refused(file, "names files outside the index")
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(built: Path, tmp_path: Path) -> None:
     found = members(built / "facts.tar.zst")
-    recorded = digests.parse_record(found[0][1].decode())
+    recorded = publishing.parse_record(found[0][1].decode())
     files = {name: item for name, item in recorded.files.items() if name != store.MANIFEST}
-    huge = files | {"names.sqlite": digests.FileDigest(10**12, "0" * 64)}
+    huge = files | {"names.sqlite": publishing.FileDigest(10**12, "0" * 64)}
     file = packed(
-        tmp_path / "h.tar.zst", [member(store.DIGESTS, digests.document(huge, recorded.manifest)), *found[1:]]
+        tmp_path / "h.tar.zst", [member(store.DIGESTS, publishing.document(huge, recorded.manifest)), *found[1:]]
     )
-    with pytest.raises(InputError, match="it would grow from"):
-        import_index(file)
+    refused(file, "it would grow from")
     zeros = tmp_path / "z.tar.zst"
     with pa.OSFile(str(zeros), "wb") as raw, pa.CompressedOutputStream(raw, "zstd") as stream:
         for _ in range(64):
             stream.write(bytes(1 << 20))
-    with pytest.raises(InputError, match=r"digests\.json is not where it has to be"):
-        import_index(zeros)
-    nothing_is_left()
+    refused(zeros, r"digests\.json is not where it has to be")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
@@ -267,11 +261,8 @@ def test_a_file_that_is_cut_short_or_no_archive_is_told(built: Path, tmp_path: P
     data = (built / "facts.tar.zst").read_bytes()
     file = tmp_path / "h.tar.zst"
     file.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(InputError, match="no index that can be imported"):
-        import_index(file)
-    with pytest.raises(InputError, match="cannot be read"):
-        import_index(tmp_path / "none.tar.zst")
-    nothing_is_left()
+    refused(file, "no index that can be imported")
+    refused(tmp_path / "none.tar.zst", "cannot be read")
 
 
 def test_a_stopped_import_leaves_nothing_and_can_be_repeated(built: Path) -> None:
@@ -316,16 +307,19 @@ def test_an_import_that_is_killed_leaves_the_old_index_as_it_was_and_can_be_repe
     old = tmp_path / "old.jsonl"
     old.write_text(json.dumps({"id": "1", "title": "Garda", "text": "Another lake."}) + "\n")
     build_text_index([old], "mine", embedder=FakeEmbedder())
-    before = {path.name: path.read_bytes() for path in store.index_path("text", "mine").rglob("*") if path.is_file()}
+
+    def content() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in store.index_path("text", "mine").rglob("*") if path.is_file()}
+
+    before = content()
     file = built / "mine.tar.zst"
     killed = subprocess.run(
         [sys.executable, "-c", _KILLED, str(file), at], env=os.environ | {"PYTHONPATH": PYTHONPATH}, check=False
     )
     assert killed.returncode == -signal.SIGKILL
-    after = {path.name: path.read_bytes() for path in store.index_path("text", "mine").rglob("*") if path.is_file()}
-    assert after == before
+    assert content() == before
     assert [entry.name for entry in store.list_indexes()] == ["mine"]
     assert import_index(file, replace_index=True).settings["imported"]["name"] == "mine"
     assert verify_indexes("mine")[0].state == "whole"
-    assert not list_unfinished()
+    assert not publishing.list_unfinished()
     assert {path.name for path in store.index_path("text", "mine").parent.iterdir()} == {"mine"}

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import mailbox
-import zipfile
 from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from support.read_files import fill, saved, zipped
 
 from atomr_local.indexing.readers.documents import mail as mail_reader
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
@@ -121,42 +120,32 @@ def test_a_page_in_the_encoding_that_it_declares() -> None:
     assert read(source.encode("iso-8859-2")).text == "Łódź leży w Polsce."
 
 
-def test_rows_of_a_table_have_the_names_of_their_columns_and_their_cells(tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    with file.open("w", newline="") as stream:
-        writer = csv.writer(stream, delimiter=";")
-        writer.writerows([["Name", "Born"], ["Ann; Lee", "1912"], [], ["Bo", "1920"]])
-    document = read(file.read_bytes(), file.name)
+def test_rows_of_a_table_have_the_names_of_their_columns_and_their_cells() -> None:
+    document = read('Name;Born\r\n"Ann; Lee";1912\r\n\r\nBo;1920\r\n', "people.csv")
     assert document.text == "Name: Ann; Lee; Born: 1912\nName: Bo; Born: 1920"
     assert at(document, "Bo;") == "A4:B4"
     assert [column_name(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 def test_spreadsheets_know_their_sheets(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
+    book = pytest.importorskip("openpyxl").Workbook()
     book.active.title = "Rents"
     for row in (["Street", "Rent"], ["Elm Street", 900.0], ["Oak Road", 950.5]):
         book.active.append(row)
     book.create_sheet("Empty")
-    book.save(tmp_path / "wrong.txt")  # by its content, not its name
-    document = read((tmp_path / "wrong.txt").read_bytes(), "wrong.txt")
+    document = read(saved(book, tmp_path / "wrong.txt"), "wrong.txt")  # by its content, not its name
     assert document.text == "Street: Elm Street; Rent: 900\nStreet: Oak Road; Rent: 950.5"
     assert (at(document, "Oak"), under(document, "Oak")) == ("Rents!A3:B3", ["Rents"])
 
 
 def test_word_documents(tmp_path: Path) -> None:
-    docx = pytest.importorskip("docx")
-    document = docx.Document()
+    document = pytest.importorskip("docx").Document()
     document.core_properties.title = "Sailing"
     document.add_heading("Knots", 1)
     document.add_paragraph("The bowline makes a loop.")
     document.add_heading("History", 2)
-    table = document.add_table(2, 2)
-    for i, words in enumerate(["Knot", "Year", "Reef", "1627"]):
-        table.cell(i // 2, i % 2).text = words
-    document.save(tmp_path / "a.docx")
-    found = read((tmp_path / "a.docx").read_bytes())
+    fill(document.add_table(2, 2), [["Knot", "Year"], ["Reef", "1627"]])
+    found = read(saved(document, tmp_path / "a.docx"))
     assert (found.title, found.text) == ("Sailing", "The bowline makes a loop.\nKnot: Reef; Year: 1627")
     assert found.sections == [(0, 1, "Knots"), (26, 2, "History")]
 
@@ -185,9 +174,10 @@ def test_footnotes_and_formulas_of_word_documents(tmp_path: Path) -> None:
     blob = f'<w:footnotes xmlns:w="{_WORD_XML}">{notes}</w:footnotes>'.encode()
     part = Part(PackURI("/word/footnotes.xml"), "application/xml", blob, document.part.package)
     document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
-    document.save(tmp_path / "a.docx")
-    found = read((tmp_path / "a.docx").read_bytes())
-    assert found.text == "The mast is new.\n\nIt was cut in the north.\n\nThe load is w = 3q"
+    assert (
+        read(saved(document, tmp_path / "a.docx")).text
+        == "The mast is new.\n\nIt was cut in the north.\n\nThe load is w = 3q"
+    )
 
 
 def test_shapes_with_formulas_are_read(tmp_path: Path) -> None:
@@ -204,8 +194,7 @@ def test_shapes_with_formulas_are_read(tmp_path: Path) -> None:
     alternatives = etree.SubElement(shape.getparent(), f"{compatible}AlternateContent")
     etree.SubElement(alternatives, f"{compatible}Choice").append(shape)
     etree.SubElement(alternatives, f"{compatible}Fallback")
-    presentation.save(tmp_path / "a.pptx")
-    assert read((tmp_path / "a.pptx").read_bytes()).text == "The load is at most w = 3q"
+    assert read(saved(presentation, tmp_path / "a.pptx")).text == "The load is at most w = 3q"
 
 
 def test_presentations_know_their_slides(tmp_path: Path) -> None:
@@ -216,8 +205,7 @@ def test_presentations_know_their_slides(tmp_path: Path) -> None:
         slide.shapes.title.text = f"Budget {number}"
         slide.placeholders[1].text = f"The harbour costs {number} million."
     slide.notes_slide.notes_text_frame.text = "Say it slowly."
-    presentation.save(tmp_path / "a.pptx")
-    found = read((tmp_path / "a.pptx").read_bytes())
+    found = read(saved(presentation, tmp_path / "a.pptx"))
     assert (at(found, "2 million"), at(found, "slowly"), under(found, "2 million")[-1]) == (2, 2, "Budget 2")
 
 
@@ -225,44 +213,39 @@ def test_open_documents_are_read() -> None:
     namespaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
     )
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        archive.writestr("META-INF/manifest.xml", "<manifest/>")
-        archive.writestr(
-            "content.xml",
-            f"<office:document-content {namespaces}><office:body><office:text><text:h text:outline-level='1'>Garden</text:h>"
-            "<text:p>Plant the <text:span>beans</text:span><text:s/>in May.</text:p></office:text></office:body>"
-            "</office:document-content>",
-        )
-    document = read(packed.getvalue())
+    body = (
+        "<text:h text:outline-level='1'>Garden</text:h><text:p>Plant the <text:span>beans</text:span><text:s/>in May."
+        "</text:p>"
+    )
+    content = f"<office:body><office:text>{body}</office:text></office:body>"
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.text",
+        "META-INF/manifest.xml": "<manifest/>",
+        "content.xml": f"<office:document-content {namespaces}>{content}</office:document-content>",
+    }
+    document = read(zipped(parts))
     assert (document.text, document.sections) == ("Plant the beans in May.", [(0, 1, "Garden")])
 
 
 def test_e_books_in_reading_order() -> None:
-    packed = BytesIO()
     page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body><h1>{}</h1><p>{}</p></body></html>'
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr(
-            "META-INF/container.xml", '<container><rootfiles><rootfile full-path="O/c.opf"/></rootfiles></container>'
-        )
-        archive.writestr(
-            "O/c.opf",
-            '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
-            "<dc:title>The Sea</dc:title><dc:creator>A. B.</dc:creator></metadata><manifest>"
-            '<item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>'
-            '<item id="a" href="ch%201.xhtml" media-type="application/xhtml+xml"/>'
-            '</manifest><spine><itemref idref="a"/><itemref idref="b"/></spine></package>',
-        )
-        archive.writestr("O/ch 1.xhtml", page.format("One", "The ship left."))
-        archive.writestr("O/two.xhtml", page.format("Two", "It came back."))
-    document = read(packed.getvalue())
-    assert (document.title, document.details, document.text) == (
-        "The Sea",
-        {"author": "A. B."},
-        "The ship left.\n\nIt came back.",
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        "<dc:title>The Sea</dc:title><dc:creator>A. B.</dc:creator></metadata><manifest>"
+        '<item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="a" href="ch%201.xhtml" media-type="application/xhtml+xml"/>'
+        '</manifest><spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
     )
+    parts = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container><rootfiles><rootfile full-path="O/c.opf"/></rootfiles></container>',
+        "O/c.opf": package,
+        "O/ch 1.xhtml": page.format("One", "The ship left."),
+        "O/two.xhtml": page.format("Two", "It came back."),
+    }
+    document = read(zipped(parts))
+    assert (document.title, document.details) == ("The Sea", {"author": "A. B."})
+    assert document.text == "The ship left.\n\nIt came back."
     assert under(document, "It came") == ["One", "Two"]
 
 
@@ -282,7 +265,7 @@ def message(number: int) -> EmailMessage:
     return mail
 
 
-def test_e_mail_names_what_is_attached(tmp_path: Path) -> None:
+def test_e_mail_names_what_is_attached() -> None:
     mail = message(1)
     mail.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="bill.pdf")
     document = read(bytes(mail))
@@ -290,16 +273,6 @@ def test_e_mail_names_what_is_attached(tmp_path: Path) -> None:
     assert "The boiler was repaired on day 1. From here on it works." in document.text
     assert document.text.endswith("Attachments: bill.pdf")
     assert document.notes == ["1 attachment was not read"]
-
-
-def test_a_mailbox_has_a_document_for_each_message(tmp_path: Path) -> None:
-    box = mailbox.mbox(tmp_path / "box")
-    for number in range(3):
-        box.add(message(number))
-    box.flush()
-    found = list(parse(BytesIO((tmp_path / "box").read_bytes()), "box"))
-    assert [document.title for document in found] == ["Boiler 0", "Boiler 1", "Boiler 2"]
-    assert all("From here on it works." in document.text for document in found)
 
 
 def test_notebooks_know_their_cells() -> None:
@@ -326,21 +299,6 @@ def test_notebooks_know_their_cells() -> None:
 def test_what_is_no_document_is_told(data: bytes, problem: str) -> None:
     with pytest.raises(UnreadableError, match=problem):
         read(data, "x.txt")
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "kind"),
-    [
-        ("a.md", b"<!DOCTYPE html><p>x", "html"),
-        ("a", b"---\ntitle: x\n---\ntext", "markdown"),
-        ("a.txt", b"From: a@b\nSubject: x\n\nHello", "mail"),
-        ("a.txt", b"Dear Ann: this\nis no mail", "text"),
-        ("a.rs", b"fn main() {}", "code"),
-        ("a.json", b'{"cells": []}', "code"),
-    ],
-)
-def test_content_tells_the_kind_before_the_name(name: str, data: bytes, kind: str) -> None:
-    assert document_kind(BytesIO(data), name) == kind
 
 
 def test_files_of_articles_are_no_documents(tmp_path: Path) -> None:
@@ -372,6 +330,13 @@ def test_fragments_of_html_are_told_by_their_content(name: str, source: str) -> 
 @pytest.mark.parametrize(
     ("name", "source", "kind"),
     [
+        ("a.md", "<!DOCTYPE html><p>x", "html"),
+        ("a", "---\ntitle: x\n---\ntext", "markdown"),
+        ("a.txt", "From: a@b\nSubject: x\n\nHello", "mail"),
+        ("a.txt", "Dear Ann: this\nis no mail", "text"),
+        ("a.rs", "fn main() {}", "code"),
+        ("a.json", '{"cells": []}', "code"),
+        # what only looks like HTML is none
         ("a.xml", "<article><title>x</title><para>y</para><para>z</para></article>", "code"),
         ("a.xml", '<article xmlns="http://docbook.org/ns/docbook"><title>x</title></article>', "code"),
         ("a.vue", "<template><p>x</p></template>", "code"),
@@ -384,7 +349,7 @@ def test_fragments_of_html_are_told_by_their_content(name: str, source: str) -> 
         ("a.html", "no tags at all", "code"),
     ],
 )
-def test_what_only_looks_like_html_is_none(name: str, source: str, kind: str) -> None:
+def test_content_tells_the_kind_before_the_name(name: str, source: str, kind: str) -> None:
     assert document_kind(BytesIO(source.encode()), name) == kind
 
 
@@ -412,11 +377,16 @@ def mailbox_of(messages: list[bytes]) -> bytes:
     return b"".join(b"From ann@example.org Mon Feb  5 10:00:00 2024\n" + one + b"\n" for one in messages)
 
 
-def test_a_mailbox_with_lines_as_windows_ends_them() -> None:
-    data = mailbox_of([bytes(message(number)) for number in range(3)]).replace(b"\n", b"\r\n")
-    found = list(parse(BytesIO(data), "box"))
-    assert [document.title for document in found] == ["Boiler 0", "Boiler 1", "Boiler 2"]
-    assert all("From here on it works." in document.text for document in found)
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+def test_a_mailbox_has_a_document_for_each_message(tmp_path: Path, ends: bytes) -> None:
+    box = mailbox.mbox(tmp_path / "box")
+    for number in range(3):
+        box.add(message(number))
+    box.flush()
+    for data in ((tmp_path / "box").read_bytes(), mailbox_of([bytes(message(number)) for number in range(3)])):
+        found = list(parse(BytesIO(data.replace(b"\n", ends)), "box"))
+        assert [document.title for document in found] == ["Boiler 0", "Boiler 1", "Boiler 2"]
+        assert all("From here on it works." in document.text for document in found)
 
 
 def test_a_line_of_a_message_that_looks_like_the_next_message_is_kept() -> None:

@@ -6,8 +6,10 @@ import zipfile
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.read_files import fill, saved, zipped
 
 from atomr_local.indexing.readers.documents.document import Document
 from atomr_local.indexing.readers.documents.process import parse
@@ -29,18 +31,15 @@ def lines_of(data: bytes | str, name: str) -> list[str]:
     return [line for line in document_of(data, name).text.split("\n") if line]
 
 
-def opendocument(body: str, sort: str, styles: str = "") -> bytes:
-    packed = BytesIO()
-    mime = {"text": "text", "spreadsheet": "spreadsheet"}[sort]
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("mimetype", f"application/vnd.oasis.opendocument.{mime}", zipfile.ZIP_STORED)
-        archive.writestr("META-INF/manifest.xml", "<manifest/>")
-        archive.writestr(
-            "content.xml",
-            f"<office:document-content {_SPACES}>{styles}<office:body><office:{sort}>{body}</office:{sort}></office:body>"
-            "</office:document-content>",
-        )
-    return packed.getvalue()
+def opendocument(body: str, sort: str) -> bytes:
+    content = f"<office:body><office:{sort}>{body}</office:{sort}></office:body>"
+    return zipped(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{sort}",
+            "META-INF/manifest.xml": "<manifest/>",
+            "content.xml": f"<office:document-content {_SPACES}>{content}</office:document-content>",
+        }
+    )
 
 
 def open_cells(rows: Rows) -> str:
@@ -52,17 +51,29 @@ def open_cells(rows: Rows) -> str:
     )
 
 
+def workbook(rows: Sequence[Sequence[object]]) -> Any:
+    """A workbook of openpyxl with one sheet, which has these rows."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in rows:
+        book.active.append(list(row))
+    return book
+
+
+def slide_table(rows: Rows) -> tuple[Any, Any]:
+    """A presentation with a table of these rows, and the table."""
+    presentation = pytest.importorskip("pptx").Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(len(rows), max(map(len, rows)), 0, 0, 9_000_000, 3_000_000).table
+    fill(table, rows)
+    return presentation, table
+
+
 def of_csv(_folder: Path, rows: Rows) -> list[str]:
     return lines_of("\n".join(",".join(row) for row in rows), "a.csv")
 
 
 def of_xlsx(folder: Path, rows: Rows) -> list[str]:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(list(row))
-    book.save(folder / "a.xlsx")
-    return lines_of((folder / "a.xlsx").read_bytes(), "a.xlsx")
+    return lines_of(saved(workbook(rows), folder / "a.xlsx"), "a.xlsx")
 
 
 def of_ods(_folder: Path, rows: Rows) -> list[str]:
@@ -76,26 +87,13 @@ def of_odt(_folder: Path, rows: Rows) -> list[str]:
 
 
 def of_docx(folder: Path, rows: Rows) -> list[str]:
-    docx = pytest.importorskip("docx")
-    document = docx.Document()
-    table = document.add_table(len(rows), max(map(len, rows)))
-    for i, row in enumerate(rows):
-        for j, words in enumerate(row):
-            table.cell(i, j).text = words
-    document.save(folder / "a.docx")
-    return lines_of((folder / "a.docx").read_bytes(), "a.docx")
+    document = pytest.importorskip("docx").Document()
+    fill(document.add_table(len(rows), max(map(len, rows))), rows)
+    return lines_of(saved(document, folder / "a.docx"), "a.docx")
 
 
 def of_pptx(folder: Path, rows: Rows) -> list[str]:
-    pptx = pytest.importorskip("pptx")
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    table = slide.shapes.add_table(len(rows), max(map(len, rows)), 0, 0, 9_000_000, 3_000_000).table
-    for i, row in enumerate(rows):
-        for j, words in enumerate(row):
-            table.cell(i, j).text = words
-    presentation.save(folder / "a.pptx")
-    return lines_of((folder / "a.pptx").read_bytes(), "a.pptx")
+    return lines_of(saved(slide_table(rows)[0], folder / "a.pptx"), "a.pptx")
 
 
 def of_html(_folder: Path, rows: Rows) -> list[str]:
@@ -160,26 +158,14 @@ def test_a_second_table_on_a_sheet_has_names_of_its_own(made: Made, tmp_path: Pa
 
 
 def test_a_title_above_the_names_is_a_heading_of_its_sheet(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
+    trees: list[list[object]] = [[None], ["Trees"], ["Street", "Trees"], ["Oak", 7], [None]]
+    book = workbook(
+        [["Rents of 2020"], ["Street", "Rent"], ["Elm", 900], *trees, ["Bridge", "Length"], ["Elm Bridge", "40 m"]]
+    )
     sheet = book.active
     sheet.title = "Town"
-    for row in (
-        ["Rents of 2020"],
-        ["Street", "Rent"],
-        ["Elm", 900],
-        [None],
-        ["Trees"],
-        ["Street", "Trees"],
-        ["Oak", 7],
-    ):
-        sheet.append(row)
-    sheet.append([None])
-    for row in (["Bridge", "Length"], ["Elm Bridge", "40 m"]):
-        sheet.append(row)
     sheet.merge_cells("A1:B1")
-    book.save(tmp_path / "a.xlsx")
-    document = document_of((tmp_path / "a.xlsx").read_bytes(), "a.xlsx")
+    document = document_of(saved(book, tmp_path / "a.xlsx"), "a.xlsx")
     assert document.text.split("\n") == [
         "Street: Elm; Rent: 900",
         "Street: Oak; Trees: 7",
@@ -190,23 +176,14 @@ def test_a_title_above_the_names_is_a_heading_of_its_sheet(tmp_path: Path) -> No
 
 
 def test_merged_cells_of_a_spreadsheet_stand_in_each_row_and_name_each_column(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
+    amounts = [["North", 5, 6, 0.5], [None, 7, 8, 0.25], ["South", 9, None, 1]]
+    book = workbook([["Region", "Fruit", None, "Open"], [None, "Apples", "Pears", None], *amounts])
     sheet = book.active
-    for row in (
-        ["Region", "Fruit", None, "Open"],
-        [None, "Apples", "Pears", None],
-        ["North", 5, 6, 0.5],
-        [None, 7, 8, 0.25],
-        ["South", 9, None, 1],
-    ):
-        sheet.append(row)
     for cells in ("A1:A2", "B1:C1", "D1:D2", "A3:A4"):
         sheet.merge_cells(cells)
     for row in (3, 4, 5):
         sheet.cell(row, 4).number_format = "0%"
-    book.save(tmp_path / "a.xlsx")
-    assert lines_of((tmp_path / "a.xlsx").read_bytes(), "a.xlsx") == [
+    assert lines_of(saved(book, tmp_path / "a.xlsx"), "a.xlsx") == [
         "Region: North; Fruit Apples: 5; Fruit Pears: 6; Open: 50%",
         "Region: North; Fruit Apples: 7; Fruit Pears: 8; Open: 25%",
         "Region: South; Fruit Apples: 9; Open: 100%",
@@ -233,16 +210,10 @@ def test_the_places_of_a_wide_row_are_those_of_its_parts() -> None:
 
 
 def test_dimensions_that_a_sheet_wrongly_declares_hide_nothing(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in (["Name", "Born"], ["Ann", 1912]):
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    packed = BytesIO()
-    with zipfile.ZipFile(tmp_path / "a.xlsx") as whole, zipfile.ZipFile(packed, "w") as archive:
-        for name in whole.namelist():
-            archive.writestr(name, whole.read(name).replace(b'ref="A1:B2"', b'ref="A1"'))
-    assert lines_of(packed.getvalue(), "a.xlsx") == ["Name: Ann; Born: 1912"]
+    saved(workbook([["Name", "Born"], ["Ann", 1912]]), tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as whole:
+        parts = {name: whole.read(name).replace(b'ref="A1:B2"', b'ref="A1"') for name in whole.namelist()}
+    assert lines_of(zipped(parts), "a.xlsx") == ["Name: Ann; Born: 1912"]
 
 
 def test_rows_far_below_have_their_numbers_in_ods() -> None:
@@ -274,22 +245,14 @@ def test_tables_in_cells_of_opendocument_text_follow() -> None:
 
 
 def test_merged_cells_and_tables_in_tables_of_word(tmp_path: Path) -> None:
-    docx = pytest.importorskip("docx")
-    document = docx.Document()
+    document = pytest.importorskip("docx").Document()
     table = document.add_table(4, 3)
-    for i, row in enumerate(
-        (["Place", "People", ""], ["", "men", "women"], ["York", "12", "13"], ["Leeds", "14", "15"])
-    ):
-        for j, words in enumerate(row):
-            table.cell(i, j).text = words
+    fill(table, [["Place", "People", ""], ["", "men", "women"], ["York", "12", "13"], ["Leeds", "14", "15"]])
     table.cell(0, 1).merge(table.cell(0, 2))
     table.cell(0, 0).merge(table.cell(1, 0))
     table.cell(0, 0).text, table.cell(0, 1).text = "Place", "People"
-    inner = table.cell(3, 0).add_table(2, 2)
-    for i, words in enumerate(("A", "B", "1", "2")):
-        inner.cell(i // 2, i % 2).text = words
-    document.save(tmp_path / "a.docx")
-    assert lines_of((tmp_path / "a.docx").read_bytes(), "a.docx") == [
+    fill(table.cell(3, 0).add_table(2, 2), [["A", "B"], ["1", "2"]])
+    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == [
         "Place: York; People men: 12; People women: 13",
         "Place: Leeds; People men: 14; People women: 15",
         "A: 1; B: 2",
@@ -308,12 +271,10 @@ def test_what_word_marks_decides(tmp_path: Path) -> None:
             for j, words in enumerate(row):
                 run = table.cell(i, j).paragraphs[0].add_run(words)
                 run.bold = table is bold and i == 0
-    properties = marked.rows[0]._tr.get_or_add_trPr()
-    properties.append(OxmlElement("w:tblHeader"))
-    document.save(tmp_path / "a.docx")
+    marked.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     named = ["Role: Owner; Person: Ann", "Role: Keeper; Person: Bob"]
     # Where nothing tells names from labels, nothing is said that is not there.
-    assert lines_of((tmp_path / "a.docx").read_bytes(), "a.docx") == [
+    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == [
         "Role: Person", "Owner: Ann", "Keeper: Bob", *named, *named,
     ]  # fmt: skip
 
@@ -325,39 +286,27 @@ def test_insertions_content_controls_and_text_boxes_of_word_are_read(tmp_path: P
     word = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     document = docx.Document()
     body = document.element.body
-    last = len(body) - 1
     for xml in (
         f"<w:sdt {word}><w:sdtContent><w:p><w:r><w:t>In a control.</w:t></w:r></w:p></w:sdtContent></w:sdt>",
         f'<w:p {word}><w:r><w:t xml:space="preserve">It is </w:t></w:r><w:ins w:id="1" w:author="x"><w:r><w:t>new</w:t></w:r></w:ins>'
         '<w:del w:id="2" w:author="x"><w:r><w:delText>old</w:delText></w:r></w:del><w:r><w:t>.</w:t></w:r></w:p>',
         f"<w:p {word}><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>",
     ):
-        body.insert(last, parse_xml(xml))
-        last += 1
-    document.save(tmp_path / "a.docx")
-    assert lines_of((tmp_path / "a.docx").read_bytes(), "a.docx") == ["In a control.", "It is new.", "In a box."]
+        body.insert(len(body) - 1, parse_xml(xml))
+    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == ["In a control.", "It is new.", "In a box."]
 
 
 def test_merged_cells_of_slides(tmp_path: Path) -> None:
-    pptx = pytest.importorskip("pptx")
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    table = slide.shapes.add_table(4, 3, 0, 0, 9_000_000, 3_000_000).table
-    for i, row in enumerate((["Place", "People", ""], ["", "men", "women"], ["York", "12", "13"], ["", "14", "15"])):
-        for j, words in enumerate(row):
-            table.cell(i, j).text = words
+    presentation, table = slide_table(
+        [["Place", "People", ""], ["", "men", "women"], ["York", "12", "13"], ["", "14", "15"]]
+    )
     table.cell(0, 1).merge(table.cell(0, 2))
     table.cell(0, 0).merge(table.cell(1, 0))
     table.cell(2, 0).merge(table.cell(3, 0))
-    presentation.save(tmp_path / "a.pptx")
-    assert lines_of((tmp_path / "a.pptx").read_bytes(), "a.pptx") == [
+    assert lines_of(saved(presentation, tmp_path / "a.pptx"), "a.pptx") == [
         "Place: York; People men: 12; People women: 13",
         "Place: York; People men: 14; People women: 15",
     ]
-
-
-def html_lines(body: str) -> list[str]:
-    return lines_of(f"<!doctype html>{body}", "a.html")
 
 
 @pytest.mark.parametrize(
@@ -393,11 +342,11 @@ def html_lines(body: str) -> list[str]:
     ],
 )
 def test_tables_of_pages(body: str, expected: list[str]) -> None:
-    assert html_lines(body) == expected
+    assert lines_of(f"<!doctype html>{body}", "a.html") == expected
 
 
 def test_ten_thousand_tables_in_each_other_lose_no_word() -> None:
     deep = "<table><tr><td>" * 10_000 + "deep words" + "</table>" * 10_000
-    assert html_lines(f"<p>first{deep}<p>last") == ["first", "deep words", "last"]
+    assert lines_of(f"<!doctype html><p>first{deep}<p>last", "a.html") == ["first", "deep words", "last"]
     data = "<table><tr><th>A<th>B<tr><td>x<td>y" * 2_000
-    assert html_lines(data)[-1] == "A: x; B: y"
+    assert lines_of(f"<!doctype html>{data}", "a.html")[-1] == "A: x; B: y"

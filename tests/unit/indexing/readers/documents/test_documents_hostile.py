@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.read_files import zipped
 
 from atomr_local.indexing.readers.documents import document as zip_limits
 from atomr_local.indexing.readers.documents.document import UnreadableError
@@ -38,25 +39,17 @@ def read(parser: DocumentParser, file: Path) -> list[dict[str, Any]]:
         os.close(handle)
 
 
-def zipped(parts: dict[str, bytes | str]) -> BytesIO:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-    packed.seek(0)
-    return packed
-
-
 def test_a_zip_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_limits, "MOST_UNPACKED", 1 << 20)
-    bomb = zipped({"word/document.xml": "x", "word/bomb": bytes(2 << 20)})
+    bomb = BytesIO(zipped({"word/document.xml": "x", "word/bomb": bytes(2 << 20)}))
     with pytest.raises(UnreadableError, match=r"unpacks to 2 MiB.*ZIP bomb"):
         list(parse(bomb, "a.docx"))
 
 
 def test_entities_are_not_expanded() -> None:
+    packed = zipped({"mimetype": "application/epub+zip", "META-INF/container.xml": _LAUGHS})
     with pytest.raises(UnreadableError, match="declares entities"):
-        list(parse(zipped({"mimetype": "application/epub+zip", "META-INF/container.xml": _LAUGHS}), "a.epub"))
+        list(parse(BytesIO(packed), "a.epub"))
 
 
 def test_entities_of_word_documents_are_not_expanded(tmp_path: Path) -> None:
@@ -65,7 +58,7 @@ def test_entities_of_word_documents_are_not_expanded(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "whole.docx") as archive:
         parts: dict[str, bytes | str] = {name: archive.read(name) for name in archive.namelist()}
     with pytest.raises(UnreadableError, match="declares entities"):
-        list(parse(zipped(parts | {"word/document.xml": _LAUGHS}), "a.docx"))
+        list(parse(BytesIO(zipped(parts | {"word/document.xml": _LAUGHS})), "a.docx"))
 
 
 def test_a_page_names_no_other_file(tmp_path: Path) -> None:

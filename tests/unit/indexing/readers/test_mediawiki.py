@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from make_wiki_dump import write_dump
 from support.places import SHARED
+from support.read_files import read_articles, written
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article, Redirect
@@ -32,9 +33,8 @@ def page(title: str, text: str, number: int = 1, ns: str = "<ns>0</ns>", extra: 
     )
 
 
-def dump(path: Path, *pages: str) -> Path:
-    path.write_text(HEAD + "".join(pages) + FOOT, encoding="utf-8")
-    return path
+def dump(folder: Path, *pages: str, name: str = "dump") -> Path:
+    return written(folder, HEAD + "".join(pages) + FOOT, name)
 
 
 def read(path: Path, after: int = 0) -> tuple[Records, Skipped]:
@@ -45,7 +45,7 @@ def read(path: Path, after: int = 0) -> tuple[Records, Skipped]:
 def test_a_page_is_an_article_with_its_address_and_record(tmp_path: Path) -> None:
     found, _ = read(
         dump(
-            tmp_path / "d",
+            tmp_path,
             page("Talk:A", "x", 1, "<ns>1</ns>"),
             page("Saint-Étienne (Loire)", "'''It''' is.\n== At [[x]] ==\nThere &amp;amp; here. [[Picture:P.jpg]]", 7),
         )
@@ -62,7 +62,7 @@ def test_a_page_is_an_article_with_its_address_and_record(tmp_path: Path) -> Non
 def test_redirects_of_both_forms(tmp_path: Path) -> None:
     found, skipped = read(
         dump(
-            tmp_path / "d",
+            tmp_path,
             page("B", "#REDIRECT [[A#part]]", 1, extra='<redirect title="A#part" />'),
             page("C", "#redirect: [[A_b|x]]", 2),
             page("A", "#REDIRECT [[A]]", 3, extra='<redirect title="A" />'),
@@ -75,7 +75,7 @@ def test_redirects_of_both_forms(tmp_path: Path) -> None:
 def test_what_is_no_article_is_left_out_uncounted(tmp_path: Path) -> None:
     found, skipped = read(
         dump(
-            tmp_path / "d",
+            tmp_path,
             page("Template:T", "x", 1, "<ns>10</ns>"),
             page("Talk:A", "x", 2, ""),  # old dumps have no <ns>
             page("A (disambiguation)", "* [[B]]", 3),
@@ -89,7 +89,7 @@ def test_what_is_no_article_is_left_out_uncounted(tmp_path: Path) -> None:
 def test_what_should_be_an_article_and_cannot_is_counted_with_its_page(tmp_path: Path) -> None:
     found, skipped = read(
         dump(
-            tmp_path / "d",
+            tmp_path,
             page("Empty", " ", 1),
             page("Templates", "{{a}}", 2),
             page("Broken", "&lt;b>" * 40_000, 3),
@@ -112,7 +112,7 @@ def test_what_should_be_an_article_and_cannot_is_counted_with_its_page(tmp_path:
 def test_a_page_made_to_keep_the_parser_busy_is_skipped_with_its_reason(tmp_path: Path) -> None:
     hostile = "&lt;b>" * 1_900 + "|}\n{|\n|{\n;" * 1_900
     spaces = "#REDIRECT" + " " * 200_000 + "x"
-    path = dump(tmp_path / "d", page("A", "Text.", 1), page("Hostile", hostile, 2), page("B", spaces, 3))
+    path = dump(tmp_path, page("A", "Text.", 1), page("Hostile", hostile, 2), page("B", spaces, 3))
     found, skipped = read(path)
     assert [record.title for record in found] == ["A", "B"]
     assert skipped.samples == [(str(path), 2, "Hostile: its markup takes too long to read")]
@@ -120,7 +120,7 @@ def test_a_page_made_to_keep_the_parser_busy_is_skipped_with_its_reason(tmp_path
 
 def test_the_last_revision_of_a_history_counts(tmp_path: Path) -> None:
     history = page("A", "Old.").replace("</page>", "<revision><id>100</id><text>New.</text></revision></page>")
-    (found,), _ = read(dump(tmp_path / "d", history))
+    (found,), _ = read(dump(tmp_path, history))
     assert isinstance(found, Article)
     assert (found.id, found.text) == ("1", "New.")
 
@@ -135,7 +135,9 @@ INSERT INTO `page_props` VALUES (2,'notoc','',NULL),(2,'wikibase_item','Q64',NUL
 def test_wikidata_ids_come_from_the_table_beside_the_dump(
     tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    path = dump(tmp_path / "simplewiki-20240101-pages-articles.xml", *(page(f"A{i}", "Text.", i) for i in (2, 7, 8, 9)))
+    path = dump(
+        tmp_path, *(page(f"A{i}", "Text.", i) for i in (2, 7, 8, 9)), name="simplewiki-20240101-pages-articles.xml"
+    )
     (tmp_path / "dewiki-20240101-page_props.sql").write_bytes(PROPS)
     assert [getattr(record, "qid", "") for record in read(path)[0]] == [None] * 4, "another wiki's table"
     table = tmp_path / f"simplewiki-20240101-page_props.sql{ending}"
@@ -156,9 +158,7 @@ def _streams(data: bytes) -> bytes:
 def test_packed_dumps_read_like_plain_ones(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     plain = tmp_path / "plain.xml"
     write_dump(plain, 60)
-    packed = tmp_path / "named.wrongly"
-    packed.write_bytes(pack(plain.read_bytes()))
-    reader = open_articles(packed)
+    reader = open_articles(written(tmp_path, pack(plain.read_bytes()), "named.wrongly"))
     assert isinstance(reader, MediaWikiReader)
     records = list(reader.records(Skipped()))
     assert records == read(plain)[0]
@@ -169,7 +169,7 @@ def test_packed_dumps_read_like_plain_ones(tmp_path: Path, pack: Callable[[bytes
 @pytest.mark.slow
 def test_reading_goes_on_after_any_record(tmp_path: Path) -> None:
     path = dump(
-        tmp_path / "d",
+        tmp_path,
         *(
             page(f"A{i}", "Text." if i % 3 else " ", i, extra='<redirect title="A1" />' if i % 5 == 0 else "")
             for i in range(1, 11)
@@ -218,10 +218,8 @@ OUTSIDE = (
 
 @pytest.mark.parametrize("content", [LAUGHS, OUTSIDE], ids=["growing entities", "an entity from a file"])
 def test_document_types_are_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "bomb.xml"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"bomb\.xml, line \d+: a document type declaration"):
-        list(open_articles(path, "mediawiki").records(Skipped()))
+    with pytest.raises(InputError, match=r"file, line \d+: a document type declaration"):
+        read_articles(written(tmp_path, content), format="mediawiki")
 
 
 WHOLE = HEAD + page("A", "Text.", 1) * 3 + FOOT
@@ -243,10 +241,9 @@ WHOLE = HEAD + page("A", "Text.", 1) * 3 + FOOT
     ids=["cut", "mismatched", "cut gzip", "cut bzip2", "not UTF-8", "no page", "html", "blank", "huge comment"],
 )
 def test_damaged_dumps_are_told_with_file_and_place(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "dump.xml"
-    path.write_bytes(content)
+    path = written(tmp_path, content)
     with pytest.raises(InputError, match=message) as caught:
-        list(open_articles(path, "mediawiki").records(Skipped()))
+        read_articles(path, format="mediawiki")
     assert str(path) in caught.value.message
 
 

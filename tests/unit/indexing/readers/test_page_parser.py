@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,8 @@ HOSTILE = "<b>" * 1_500 + "|}\n{|\n|{\n;" * 1_500
 
 @pytest.fixture
 def parser() -> Iterator[PageParser]:
-    parser = PageParser(lambda: {"fails"}, seconds=1.0, seconds_per_mib=0.0)
-    yield parser
-    parser.close()
+    with closing(PageParser(lambda: {"fails"}, seconds=1.0, seconds_per_mib=0.0)) as parser:
+        yield parser
 
 
 def child(parser: PageParser, number: int = 0) -> Sandbox:
@@ -79,7 +79,6 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
     unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    parser = PageParser(lambda: (), seconds=100)
     long = "Ein Satz. " * 20_000
 
     def pages() -> Iterator[tuple[int, str]]:
@@ -88,8 +87,8 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
         stop_while_it_waits(child(parser).process)
         yield 2, "short"
 
-    found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
-    parser.close()
+    with closing(PageParser(lambda: (), seconds=100)) as parser:
+        found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
     assert found == [(1, long.strip()), (2, "short")]
 
 
@@ -135,29 +134,21 @@ def test_a_process_that_cannot_be_started_is_told(
 def test_several_processes_give_the_pages_in_their_order() -> None:
     pages = ["" if i % 11 == 0 else "word " * (30_000 if i % 7 == 0 else i) for i in range(1, 150)]
     pages[20] = "<b>" * 30_000  # refused
-    one, three = PageParser(lambda: ()), PageParser(lambda: (), work=PageWork(3))
-    try:
+    with closing(PageParser(lambda: ())) as one, closing(PageParser(lambda: (), work=PageWork(3))) as three:
         assert read(three, *pages) == read(one, *pages)
         assert all(child(three, number).process is not None for number in range(3))
-    finally:
-        one.close()
-        three.close()
 
 
 def test_few_pages_start_one_process() -> None:
-    parser = PageParser(lambda: (), work=PageWork(3))
-    try:
+    with closing(PageParser(lambda: (), work=PageWork(3))) as parser:
         assert read(parser, "a", "b", "c") == ["a", "b", "c"]
         assert [child(parser, number).process is not None for number in range(3)] == [True, False, False]
-    finally:
-        parser.close()
 
 
 @pytest.mark.slow
 def test_of_several_processes_each_that_is_killed_costs_one_page_and_all_end_with_the_reader() -> None:
-    parser = PageParser(lambda: (), work=PageWork(2))
     pages = [f"{number} " + "word " * 4_000 for number in range(60)]
-    try:
+    with closing(PageParser(lambda: (), work=PageWork(2))) as parser:
         found = parser.read(enumerate(pages))
         assert next(found)[0] == 0
         processes = [child(parser, number).process for number in range(2)]
@@ -172,6 +163,4 @@ def test_of_several_processes_each_that_is_killed_costs_one_page_and_all_end_wit
         assert all(prose.text == pages[n].strip() for n, prose in rest if isinstance(prose, PlainText))
         again = [child(parser, number).process for number in range(2)]
         assert all(process is not None and process.poll() is None for process in again)
-    finally:
-        parser.close()
     assert all(process is not None and process.poll() is not None for process in again)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.places import SHARED
+from support.read_files import read_articles, written
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers.base import Article, Redirect
@@ -77,35 +78,10 @@ def test_rows_beyond_the_limit_are_counted() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "",
-        "<table><tr><td>" * 200,
-        "</td></tr></table>" * 1_000,
-        "<table><caption>a<td>b<caption>c",
-        "<",
-        "<html>",
-        "<p" * 10_000,
-        "<div>" * 100_000,
-        "</p>" * 10_000,
-        "\x00\x01<b>a",
-        "<!--" * 1000,
-        "&#xD800; &#0;",
-    ],
-    ids=[
-        "empty",
-        "tables within tables",
-        "ends of tables",
-        "no rows",
-        "one sign",
-        "open",
-        "open tags",
-        "deep",
-        "closings",
-        "controls",
-        "comments",
-        "surrogate",
-    ],
-)
+    ["", "<table><tr><td>" * 200, "</td></tr></table>" * 1_000, "<table><caption>a<td>b<caption>c", "<", "<html>",
+     "<p" * 10_000, "<div>" * 100_000, "</p>" * 10_000, "\x00\x01<b>a", "<!--" * 1000, "&#xD800; &#0;"],
+    ids=lambda source: f"{source[:30]!r}, {len(source)}",
+)  # fmt: skip
 def test_broken_html_breaks_nothing(source: str) -> None:
     read_html(source).prose.text.encode()
 
@@ -115,8 +91,7 @@ def test_a_page_of_meanings_is_known() -> None:
 
 
 def test_libzim_missing_is_told_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "a.zim"
-    file.write_bytes(b"ZIM\x04" + b"\0" * 100)
+    file = written(tmp_path, b"ZIM\x04" + b"\0" * 100)
     monkeypatch.setitem(sys.modules, "libzim.reader", None)
     with pytest.raises(MissingPartError, match="libzim") as caught:
         list(open_articles(file).records(Skipped()))
@@ -155,12 +130,10 @@ class TestRealFiles:
             assert rest == [record for record in found if record.record > after]
 
     def test_damaged_files_are_told(self, tmp_path: Path) -> None:
-        path = tmp_path / "cut.zim"
         data = (FIXTURES / "wikibooks_be_all_nopic_2017-02.zim").read_bytes()
         for damaged in (data[:100_000], data[:50], b"ZIM\x04" + b"\xff" * 2000):
-            path.write_bytes(damaged)
             with pytest.raises(InputError, match=r"cut\.zim"):
-                list(open_articles(path).records(Skipped()))
+                read_articles(written(tmp_path, damaged, "cut.zim"))
 
     def test_a_file_that_goes_away(self, tmp_path: Path) -> None:
         path = tmp_path / "gone.zim"
