@@ -196,20 +196,6 @@ class KnowledgeSource(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
-class SetSource(Protocol):
-    """A source that looks many requests up at once where they are one operator over several entities."""
-
-    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
-        """Look the requests up; what each found, in their order. What one query found is one piece of evidence.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: `cancellation` was thrown.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence of a page: `page text[start:end]`, inside the passage with the id `passage`, as evidence has it."""
@@ -262,28 +248,6 @@ class Pages(Protocol):
 
         Raises:
             SourceError: the source failed, or cannot open pages.
-        """
-        ...
-
-
-@runtime_checkable
-class FactText(Protocol):
-    """A source that finds single facts as text: "subject relation object". Thread-safe."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def facts_missing(self) -> str:
-        """Why it cannot, with what to do, in words; empty if it can."""
-        ...
-
-    def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
-        """The facts that suit the words of the query best by BM25, best first; each cites its statement.
-
-        Raises:
-            SourceError: the source failed, or has no facts as text.
-            Cancelled: `cancellation` was thrown.
         """
         ...
 
@@ -429,9 +393,29 @@ class QueryRows:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
+class QuerySession(Protocol):
+    """The queries of one question, run in one process. Thread-safe, one at a time."""
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        """Run a read-only query. Its process ends with its time, with too much memory, and with the cancellation.
+
+        Raises:
+            SourceError: the graph failed.
+            QueryError: it is refused, malformed, or took too long or too much memory.
+            Cancelled: `cancellation` was thrown.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what runs and what is kept for further queries; there are none after this. Idempotent."""
+        ...
+
+
 @runtime_checkable
 class GraphTools(Protocol):
-    """A graph that can be looked around in. Thread-safe.
+    """What a source that is a graph offers beside look-ups. Thread-safe.
 
     Raises (all methods):
         SourceError: the graph failed.
@@ -439,6 +423,15 @@ class GraphTools(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
+        """Look requests up at once where they are one operator over several entities; what each found, in their order.
+        What one query found is one piece of evidence.
+
+        Raises:
+            Cancelled: `cancellation` was thrown.
+        """
+        ...
 
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
         """Entities that the name may mean, best first; none if no name of the graph is near enough."""
@@ -457,37 +450,21 @@ class GraphTools(Protocol):
         """The label of an entity or a property, or a readable form of its IRI."""
         ...
 
-    def query(
-        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
-    ) -> QueryRows:
-        """Run a read-only query in a process of its own, which ends with its time, with too much memory, and with the
-        cancellation.
-
-        Raises:
-            QueryError: it is refused, malformed, or took too long or too much memory.
-            Cancelled: `cancellation` was thrown.
-        """
-        ...
-
-
-class QuerySession(Protocol):
-    """The queries of one question. Thread-safe, one at a time."""
-
-    def query(
-        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
-    ) -> QueryRows:
-        """See :meth:`GraphTools.query`."""
-        ...
-
-    def close(self) -> None:
-        """End what runs and what is kept for further queries; there are none after this. Idempotent."""
-        ...
-
-
-@runtime_checkable
-class QuerySessions(Protocol):
-    """A graph that runs the queries of one question in one process."""
-
     def query_session(self) -> QuerySession:
         """A session of its own, which the caller closes; nothing is started before the first query."""
+        ...
+
+    @property
+    def facts_missing(self) -> str:
+        """Why :meth:`facts` cannot be asked, with what to do, in words; empty if it can."""
+        ...
+
+    def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
+        """The facts, as text ("subject relation object"), that suit the words of the query best by BM25, best first;
+        each cites its statement.
+
+        Raises:
+            SourceError: the graph failed, or has no facts as text.
+            Cancelled: `cancellation` was thrown.
+        """
         ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,17 @@ class SourceTools:
     texts: Callable[[], Sequence[Path]] | None = None
 
 
+@contextmanager
+def _foreign_errors(told: str, hint: str = "", kept: tuple[type[AtomrError], ...] = (AtomrError,)) -> Iterator[None]:
+    """Turns whatever code of another package raises into an error of the source; `kept`: errors that stay."""
+    try:
+        yield
+    except kept:
+        raise
+    except Exception as error:
+        raise SourceError(f"{told}: {type(error).__name__}: {error}", hint=hint) from error
+
+
 def _nothing_needed(_settings: Settings) -> str:
     return "ready"
 
@@ -82,12 +94,8 @@ class SourceType:
         Raises:
             AtomrError: the source cannot be used.
         """
-        try:
+        with _foreign_errors("it failed"):
             return self.ready(settings)
-        except AtomrError:
-            raise
-        except Exception as error:  # code of another package: whatever it raises is reported as an error
-            raise SourceError(f"it failed: {type(error).__name__}: {error}") from error
 
 
 def _open_text(tools: SourceTools) -> KnowledgeSource:
@@ -235,15 +243,9 @@ def open_source(name: str, tools: SourceTools) -> KnowledgeSource:
     found = find_source(name)
     if name in SOURCES:
         return found.open(tools)
-    try:
+    hint = "Correct or update its package, or choose other sources."
+    with _foreign_errors(f"the source {name!r} cannot be opened", hint):
         return _GuardedSource(name, found, tools)
-    except AtomrError:
-        raise
-    except Exception as error:  # code of another package: whatever it raises is reported as an error
-        raise SourceError(
-            f"the source {name!r} cannot be opened: {type(error).__name__}: {error}",
-            hint="Correct or update its package, or choose other sources.",
-        ) from error
 
 
 class _GuardedSource:
@@ -263,14 +265,10 @@ class _GuardedSource:
         """See :class:`KnowledgeSource`. Only evidence and notes about limits are taken."""
         if self._network:
             self._leaves("web query", self._network, request.query)
-        try:
+        with _foreign_errors(f"the source {self._name!r} failed", kept=(Cancelled, SourceError)):
             found = self._source.retrieve(request, cancellation)
             evidence = tuple(self._checked(item) for item in found.evidence[: request.top_k])
             return Retrieval(evidence, dropped=tuple(map(str, found.dropped)))
-        except (Cancelled, SourceError):
-            raise
-        except Exception as error:  # code of another package: whatever it raises is reported as an error
-            raise SourceError(f"the source {self._name!r} failed: {type(error).__name__}: {error}") from error
 
     def close(self) -> None:
         self._source.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 import re
@@ -15,8 +13,6 @@ from typing import Any, Literal, Protocol
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import read_regular
-from atomr_local.system.installation import add_packages
-from atomr_local.system.offline_imports import import_sentence_transformers
 
 _CONFIG_BYTES = 1 << 20
 _BATCH = 8  # pairs computed together; a cancellation is seen between two batches
@@ -25,6 +21,7 @@ _THREADS = 2  # of onnxruntime, as the embedder has; torch chooses its own
 # Far more characters than so many tokens have: the tokenizer need not read a megabyte to throw it away.
 _CHARACTERS = 8 * _LONGEST
 _HEAD = "ForSequenceClassification"
+_INCOMPLETE = "Check that its files are complete."
 _TRANSFORMER = ("sentence_transformers", "Transformer")
 
 
@@ -93,18 +90,14 @@ class CrossEncoderReranker:
                 for i, score in zip(batch, self._predict(model, [pairs[i] for i in batch]), strict=True):
                     found[i] = score
         if not all(map(math.isfinite, found)):
-            raise ModelError(
-                f"the reranker in {self._directory} gives no numbers", hint="Check that its files are complete."
-            )
+            raise ModelError(f"the reranker in {self._directory} gives no numbers", hint=_INCOMPLETE)
         return found
 
     def _predict(self, model: _PairScorer, pairs: list[tuple[str, str]]) -> list[float]:
         try:
             return model.predict(pairs)
         except Exception as error:  # torch raises IndexError and RuntimeError for sizes that do not fit
-            raise ModelError(
-                f"the reranker in {self._directory} cannot be run: {error}", hint="Check that its files are complete."
-            ) from error
+            raise ModelError(f"the reranker in {self._directory} cannot be run: {error}", hint=_INCOMPLETE) from error
 
     def _plain(self, text: str) -> str:
         """The text without what the tokenizer would read as its own marks, such as [SEP], or could not read."""
@@ -131,29 +124,9 @@ class _TorchPairs:
     """The model run by sentence-transformers."""
 
     def __init__(self, directory: Path) -> None:
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                library = import_sentence_transformers()
-                import torch
+        from atomr_local.indexing.embedding.embedder import load_torch_model
 
-                self._model: Any = library.CrossEncoder(
-                    str(directory),
-                    device="cpu",
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    model_kwargs={"use_safetensors": True},
-                    # The order is all that is wanted, and a sigmoid makes large scores alike.
-                    activation_fn=torch.nn.Identity(),
-                )
-        except ImportError as error:
-            raise MissingPartError(
-                f"sentence-transformers cannot be loaded: {error}",
-                hint=f"Install it with: {add_packages('sentence-transformers')}",
-            ) from error
-        except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
-            raise ModelError(
-                f"the reranker in {directory} cannot be loaded: {error}", hint="Check that its files are complete."
-            ) from error
+        self._model = load_torch_model("CrossEncoder", directory, "the reranker")
         tokenizer = self._model.tokenizer
         tokenizer.model_max_length = min(tokenizer.model_max_length, _LONGEST)
         self.marks: Sequence[str] = tokenizer.all_special_tokens
@@ -208,4 +181,4 @@ def _json(file: Path) -> Any:
     try:
         return json.loads(read_regular(file, _CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{file} cannot be read: {error}", hint="Check that its files are complete.") from error
+        raise ModelError(f"{file} cannot be read: {error}", hint=_INCOMPLETE) from error

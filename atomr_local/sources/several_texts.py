@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from atomr_local.language.names import telling_stems
 from atomr_local.sources.protocol import (
@@ -38,10 +38,10 @@ from atomr_local.sources.text_hits import (
     READ,
     RRF_K,
     Hit,
-    behind,
     evidence_of,
     names_found,
     plain_query,
+    put_behind,
     searched_again,
 )
 from atomr_local.system.cancellation import Cancellation
@@ -57,7 +57,6 @@ class SeveralCollections:
 
     @property
     def part(self) -> str:
-        """See :class:`Collection`."""
         return next(iter(self.collections.values())).part
 
     def documents(self) -> list[HeldDocument]:
@@ -70,11 +69,9 @@ class SeveralCollections:
         ]
 
     def tagged(self, tag: str) -> frozenset[str]:
-        """See :class:`Collection`."""
         return frozenset(f"{name}/{one}" for name, held in self.collections.items() for one in held.tagged(tag))
 
     def may_hold(self, words: Sequence[str]) -> frozenset[str] | None:
-        """See :class:`Collection`."""
         found = set[str]()
         for name, held in self.collections.items():
             may = held.may_hold(words)
@@ -85,13 +82,11 @@ class SeveralCollections:
     def texts(
         self, documents: Sequence[str], cancellation: Cancellation, *, opening: bool = False
     ) -> Iterator[tuple[str, list[HeldPassage]]]:
-        """See :class:`Collection`."""
         for name, own in _by_index(documents):
             for document, passages in self.collections[name].texts(own, cancellation, opening=opening):
                 yield f"{name}/{document}", [replace(one, id=f"{name}/{one.id}") for one in passages]
 
     def dates(self, documents: Sequence[str], cancellation: Cancellation, *, changed: bool) -> dict[str, HeldDate]:
-        """See :class:`Collection`."""
         dates = dict[str, HeldDate]()
         for name, own in _by_index(documents):
             found = self.collections[name].dates(own, cancellation, changed=changed)
@@ -99,7 +94,6 @@ class SeveralCollections:
         return dates
 
     def cited(self, title: str, passage: HeldPassage, query: str) -> Evidence:
-        """See :class:`Collection`."""
         name, _, own = passage.id.partition("/")
         found = self.collections[name].cited(title, replace(passage, id=own), query)
         return replace(found, locator={**found.locator, "index": name})
@@ -114,7 +108,7 @@ _K1, _B = 1.2, 0.75  # of BM25, as the full-text index has them
 
 
 class SeveralTexts:
-    """Text indexes as one :class:`KnowledgeSource`, :class:`Pages` and :class:`HasCollection`. Thread-safe.
+    """Text indexes as one :class:`HasParts` and :class:`HasCollection`. Thread-safe.
 
     Evidence names its index.
 
@@ -134,21 +128,22 @@ class SeveralTexts:
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """The passages of all indexes that suit the query best, the page of the entity itself first."""
-        searches = [
-            (name, self._searchers.submit(source.candidates, request, cancellation, compared=True))
-            for name, source in self.sources.items()
-        ]
-        found: list[Hit] = []
-        for name, search in searches:
-            hits = search.result()
-            for hit in hits:
-                hit.index = name
-            found += hits
+        found = self._in_all(lambda source: source.candidates(request, cancellation, compared=True))
         cancellation.check()
         rank_together(found, plain_query(request), by_words=request.mode != "dense")
         if searched_again(request):
             self._search_again(request, found, cancellation)
         return evidence_of(request, found, self._reranker, cancellation)
+
+    def _in_all(self, search: Callable[[TextSource], list[Hit]]) -> list[Hit]:
+        """What the search finds in the indexes, all at the same time; each hit names its index."""
+        running = [(name, self._searchers.submit(search, source)) for name, source in self.sources.items()]
+        found: list[Hit] = []
+        for name, search_of in running:
+            for hit in search_of.result():
+                hit.index = name
+                found.append(hit)
+        return found
 
     def _search_again(self, request: Request, found: list[Hit], cancellation: Cancellation) -> None:
         """Add what the indexes have on the names in the first hits, behind these."""
@@ -157,26 +152,16 @@ class SeveralTexts:
         names = names_found(query, [(hit.row["title"], hit.row["text"]) for hit in first])
         if not names:
             return
-        searches = [
-            (name, self._searchers.submit(source.candidates_named, request, names, cancellation))
-            for name, source in self.sources.items()
-        ]
-        known = {_id(hit) for hit in found}
-        second: set[tuple[str, str]] = set()
-        for name, search in searches:
-            for hit in search.result():
-                hit.index = name
-                second.add(_id(hit))
-                if _id(hit) not in known:
-                    found.append(hit)
+        again = self._in_all(lambda source: source.candidates_named(request, names, cancellation))
+        second, known = set(map(_id, again)), set(map(_id, found))
+        found += [hit for hit in again if _id(hit) not in known]
         kept = [hit.relevance for hit in first]
-        ahead = {_id(hit) for hit in first}
+        ahead = set(map(_id, first))
         others = [hit for hit in found if _id(hit) not in ahead]
         rank_together(found, query, named=[hit for hit in found if _id(hit) in second], names=" ".join(names))
         for hit, relevance in zip(first, kept, strict=True):
             hit.relevance = relevance
-        for hit, relevance in zip(others, behind(kept, [hit.relevance for hit in others]), strict=True):
-            hit.relevance = relevance
+        put_behind(kept, others)
 
     def close(self) -> None:
         self._searchers.shutdown(wait=False)
@@ -195,16 +180,12 @@ class SeveralTexts:
         missing = [source.pages_missing for source in self.sources.values()]
         return missing[0] if all(missing) else ""
 
-    def holds(self, within: Within) -> bool:
-        """See :class:`HasParts`."""
-        return any(source.holds(within) for source in self.sources.values())
-
-    def near(self, within: Within) -> list[str]:
+    def part_missing(self, within: Within) -> list[str]:
         """See :class:`HasParts`; a sentence that holds for several indexes comes once."""
-        return list(dict.fromkeys(told for source in self.sources.values() for told in source.near(within)))
+        missing = [source.part_missing(within) for source in self.sources.values()]
+        return list(dict.fromkeys(chain.from_iterable(missing))) if all(missing) else []
 
     def page(self, title: str, within: Within | None = None) -> Page | None:
-        """See :class:`Pages`."""
         for name, source in self.sources.items():
             if not source.pages_missing and (page := source.page(title, within)) is not None:
                 return replace(page, index=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property, partial
@@ -13,9 +13,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
-from atomr_local.indexing.builds.ledger import damage_hint
-from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
+from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_index.catalog import CATALOG, METADATA, CatalogReader, Known
@@ -27,6 +25,7 @@ from atomr_local.language.literals import dates_in
 from atomr_local.language.names import base_key, name_key
 from atomr_local.language.words import any_of
 from atomr_local.sources.document_places import DocumentPlaces, is_of_documents
+from atomr_local.sources.errors import library_errors, source_errors
 from atomr_local.sources.protocol import (
     Day,
     Evidence,
@@ -49,13 +48,13 @@ from atomr_local.sources.text_hits import (
     RRF_K,
     CandidateVectors,
     Hit,
-    behind,
     evidence_of,
     names_found,
     plain_query,
+    put_behind,
     searched_again,
 )
-from atomr_local.sources.text_pages import TextPages, rows_with_ids, source_errors
+from atomr_local.sources.text_pages import TextPages, read_errors, rows_with_ids
 from atomr_local.sources.text_parts import TextParts, day_of, tag_key
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
@@ -79,46 +78,35 @@ _STATED = re.compile(rf"(?:^|\s)(?P<label>{_LABEL}|date of \w+): *(?P<value>[^;\
 _IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
+@dataclass(eq=False)
 class TextCollection:
     """The documents of the index in `directory`, or those of a part of it. See :class:`Collection`."""
 
-    def __init__(
-        self,
-        directory: Path,
-        table: Any,
-        catalog: CatalogReader,
-        places: DocumentPlaces,
-        parts: TextParts,
-        within: Within | None,
-    ) -> None:
-        self._directory = directory
-        self._table = table
-        self._catalog = catalog
-        self._places = places
-        self._parts = parts
-        self._within = within
+    directory: Path
+    table: Any
+    catalog: CatalogReader
+    places: DocumentPlaces
+    parts: TextParts
+    within: Within | None
 
     @property
     def part(self) -> str:
-        """See :class:`Collection`."""
-        return ", ".join(self._within.given) if self._within is not None else ""
+        return ", ".join(self.within.given) if self.within is not None else ""
 
     @cached_property
     def _known(self) -> dict[str, Known]:
-        with source_errors(self._directory):
-            return {article.id: article for article in self._catalog.articles()}
+        with read_errors(self.directory):
+            return {article.id: article for article in self.catalog.articles()}
 
     def documents(self) -> list[HeldDocument]:
-        """See :class:`Collection`."""
-        with source_errors(self._directory):
-            inside = self._parts.articles(self._within) if self._within is not None else None
-            found = [one for one in self._parts.documents if inside is None or one.article in inside]
+        with read_errors(self.directory):
+            inside = self.parts.articles(self.within) if self.within is not None else None
+            found = [one for one in self.parts.documents if inside is None or one.article in inside]
         return [HeldDocument(one.article, one.listed, one.title) for one in found]
 
     def tagged(self, tag: str) -> frozenset[str]:
-        """See :class:`Collection`."""
-        with source_errors(self._directory):
-            return self._parts.articles(Within((tag,), tags=(tag_key(tag),)))
+        with read_errors(self.directory):
+            return self.parts.articles(Within((tag,), tags=(tag_key(tag),)))
 
     def may_hold(self, words: Sequence[str]) -> frozenset[str] | None:
         """See :class:`Collection`.
@@ -127,7 +115,7 @@ class TextCollection:
         find is left for whoever reads the texts.
         """
         found: frozenset[str] | None = None
-        with source_errors(self._directory):
+        with read_errors(self.directory):
             for word in dict.fromkeys(word for word in words if word.isascii()):
                 if articles := self._holding(word):
                     found = articles if found is None else found & articles
@@ -136,28 +124,26 @@ class TextCollection:
     def _holding(self, word: str) -> frozenset[str]:
         from lancedb.query import MatchQuery
 
-        rows = max(1, self._table.count_rows())
-        search = self._table.search(MatchQuery(word, SEARCHED), query_type="fts").select(["article", "_score"])
+        rows = max(1, self.table.count_rows())
+        search = self.table.search(MatchQuery(word, SEARCHED), query_type="fts").select(["article", "_score"])
         return frozenset(search.limit(rows).to_arrow(timeout=_TIMEOUT)["article"].to_pylist())
 
     def texts(
         self, documents: Sequence[str], cancellation: Cancellation, *, opening: bool = False
     ) -> Iterator[tuple[str, list[HeldPassage]]]:
-        """See :class:`Collection`."""
         for at in range(0, len(documents), _READ_AT_ONCE):
             cancellation.check()
             wanted = [self._known[name] for name in documents[at : at + _READ_AT_ONCE] if name in self._known]
             ids = [passage for one in wanted for passage in one.passage_ids()[: 1 if opening else None]]
-            with source_errors(self._directory):
-                rows = rows_with_ids(self._table, ids, _COLUMNS)
+            with read_errors(self.directory):
+                rows = rows_with_ids(self.table, ids, _COLUMNS)
             for name, found in groupby(rows, lambda row: str(row["article"])):
                 yield name, [_passage(row) for row in found]
 
     def dates(self, documents: Sequence[str], cancellation: Cancellation, *, changed: bool) -> dict[str, HeldDate]:
-        """See :class:`Collection`."""
-        with source_errors(self._directory):
-            own = {} if changed else self._parts.own_days()
-            placed = {one.article: one for one in self._parts.documents}
+        with read_errors(self.directory):
+            own = {} if changed else self.parts.own_days()
+            placed = {one.article: one for one in self.parts.documents}
         others = [] if changed else [one for one in documents if one not in own]
         begun = {name: found[0].text for name, found in self.texts(others, cancellation, opening=True)}
         dates: dict[str, HeldDate] = {}
@@ -177,12 +163,11 @@ class TextCollection:
         return dates
 
     def cited(self, title: str, passage: HeldPassage, query: str) -> Evidence:
-        """See :class:`Collection`."""
         locator: dict[str, Any] = {"passage": passage.id, "span": [passage.start, passage.end]}
         if passage.headings:
             locator["section"] = _HEADING.join(passage.headings)
-        with source_errors(self._directory):
-            return self._places.placed(Evidence(SourceName.TEXT, title, passage.text, 1.0, query, locator))
+        with read_errors(self.directory):
+            return self.places.placed(Evidence(SourceName.TEXT, title, passage.text, 1.0, query, locator))
 
 
 def _passage(row: dict[str, Any]) -> HeldPassage:
@@ -243,7 +228,7 @@ class _Part:
 
 
 class TextSource:
-    """A text index as :class:`KnowledgeSource`, :class:`Pages` and :class:`HasCollection`. Thread-safe.
+    """A text index as :class:`HasParts` and :class:`HasCollection`. Thread-safe.
 
     Args:
         directory: of the index.
@@ -260,15 +245,10 @@ class TextSource:
         manifest = read_manifest(directory)
         check_embedder(manifest, embedder)
         require_unchanged("text", directory)
-        try:
-            with panics_as_errors():
-                self._table: Any = connect(directory).open_table(TABLE)
-                self._rows: int = self._table.count_rows()
-        except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
-            raise KnowledgeIndexError(
-                f"the text index in {directory} cannot be opened: {library_line(error, directory)}",
-                hint=damage_hint("text", directory),
-            ) from error
+        told = f"the text index in {directory} cannot be opened"
+        with library_errors(told, "text", directory, raised=KnowledgeIndexError):
+            self._table: Any = connect(directory).open_table(TABLE)
+            self._rows: int = self._table.count_rows()
         # Indexes of earlier versions have no list of articles, and no sections.
         self._catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
         self._places = DocumentPlaces(directory, manifest) if is_of_documents(manifest) else None
@@ -298,17 +278,11 @@ class TextSource:
 
     @property
     def pages_missing(self) -> str:
-        """See :class:`Pages`."""
         return self._pages.missing
 
-    def holds(self, within: Within) -> bool:
-        """See :class:`HasParts`."""
-        return bool(self._articles(within))
-
-    def near(self, within: Within) -> list[str]:
-        """See :class:`HasParts`."""
+    def part_missing(self, within: Within) -> list[str]:
         with self._search_errors():
-            return self._parts.near(within)
+            return [] if self._parts.articles(within) else self._parts.near(within)
 
     def _articles(self, within: Within | None) -> frozenset[str] | None:
         """Ids of the articles of the part; None: of all."""
@@ -316,15 +290,12 @@ class TextSource:
             return self._parts.articles(within) if within is not None else None
 
     def page(self, title: str, within: Within | None = None) -> Page | None:
-        """See :class:`Pages`."""
         return self._pages.page(title, self._articles(within))
 
     def similar_titles(self, name: str, number: int, within: Within | None = None) -> tuple[str, ...]:
-        """See :class:`Pages`."""
         return self._pages.similar_titles(name, number, self._articles(within))
 
     def collection(self, within: Within | None = None) -> TextCollection | None:
-        """See :class:`HasCollection`."""
         if self._places is None or self._catalog is None:
             return None
         return TextCollection(self._directory, self._table, self._catalog, self._places, self._parts, within)
@@ -390,19 +361,8 @@ class TextSource:
                 return self._hits(_fused([rows]), similar, None)
             return self._hits(_fused([rows]), {}, self._embedder.encode([query])[0])
 
-    @contextmanager
-    def _search_errors(self) -> Iterator[None]:
-        """Turns what LanceDB raises into errors of the source."""
-        try:
-            with panics_as_errors():
-                yield
-        except AtomrError:
-            raise
-        except Exception as error:
-            raise SourceError(
-                f"the text index cannot be searched: {library_line(error, self._directory)}",
-                hint=damage_hint("text", self._directory),
-            ) from error
+    def _search_errors(self) -> AbstractContextManager[None]:
+        return library_errors("the text index cannot be searched", "text", self._directory)
 
     def close(self) -> None:
         self._table = None
@@ -419,10 +379,8 @@ class TextSource:
         """The name as it is given, and the titles of the pages that it leads to by redirects."""
         if not head or self._catalog is None:
             return [head]
-        try:
+        with source_errors():
             targets = self._catalog.targets(head)
-        except KnowledgeIndexError as error:
-            raise SourceError(error.message, hint=error.hint) from error
         return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
     def _search(
@@ -485,10 +443,7 @@ class TextSource:
         kept = {hit.row["_rowid"] for hit in first}
         scores = {row: score for row, score in _fused([by_vector, by_words, second]).items() if row not in kept}
         others = self._hits(scores, {}, None)
-        for hit, score in zip(
-            others, behind([hit.relevance for hit in first], [h.relevance for h in others]), strict=True
-        ):
-            hit.relevance = score
+        put_behind([hit.relevance for hit in first], others)
         return [*first, *others]
 
     def _hits(

@@ -143,6 +143,12 @@ def plain_query(request: Request) -> str:
     return request.query[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
+def put_behind(first: Sequence[float], others: Sequence[Hit]) -> None:
+    """Give the others relevance in proportion, all of it below the lowest of the first."""
+    for hit, score in zip(others, behind(first, [hit.relevance for hit in others]), strict=True):
+        hit.relevance = score
+
+
 def without_duplicates(found: Iterable[Hit]) -> Iterator[Hit]:
     """Passages that say the same, such as those of a page and its mirror, once: the first of them.
 

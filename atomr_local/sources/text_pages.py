@@ -10,13 +10,12 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from atomr_local.errors import AtomrError, SourceError
-from atomr_local.indexing.builds.ledger import damage_hint
-from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
+from atomr_local.errors import SourceError
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.table import SEARCHED
 from atomr_local.language.names import base_key, name_key, words
 from atomr_local.language.sentences import sentences
+from atomr_local.sources.errors import library_errors, source_errors
 from atomr_local.sources.graph.linking import one_slip_away
 from atomr_local.sources.protocol import Page, Sentence
 
@@ -61,7 +60,7 @@ class TextPages:
         name = _plain(title)
         if not name:
             return None
-        with source_errors(self._directory):
+        with read_errors(self._directory):
             known = self._listed().titled(name, only)
             if known is None:
                 return None
@@ -74,7 +73,7 @@ class TextPages:
         key = name_key(wanted)
         if not key or number < 1:
             return ()
-        with source_errors(self._directory):
+        with read_errors(self._directory):
             own = self._listed().titled(wanted)
             # By title: how alike its best name is, and how long the article is.
             found: dict[str, tuple[float, int]] = {}
@@ -92,7 +91,7 @@ class TextPages:
         alike.sort(key=lambda title: (-found[title][0], -found[title][1], title))
         titles = dict.fromkeys([*alike, *(title for title in holding if title in found)])
         if only is not None:
-            with source_errors(self._directory):
+            with read_errors(self._directory):
                 titles = dict.fromkeys(title for title in titles if self._listed().titled(title, only) is not None)
         return tuple(titles)[:number]
 
@@ -138,20 +137,10 @@ def rows_with_ids(table: Any, ids: Sequence[str], columns: Sequence[str]) -> lis
 
 
 @contextmanager
-def source_errors(directory: Path) -> Iterator[None]:
+def read_errors(directory: Path) -> Iterator[None]:
     """Turns what the catalogue and LanceDB raise into errors of the source; `directory`: of the index."""
-    try:
-        with panics_as_errors():
-            yield
-    except SourceError:
-        raise
-    except AtomrError as error:
-        raise SourceError(error.message, hint=error.hint) from error
-    except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
-        raise SourceError(
-            f"the text index cannot be read: {library_line(error, directory)}",
-            hint=damage_hint("text", directory),
-        ) from error
+    with source_errors(), library_errors("the text index cannot be read", "text", directory):
+        yield
 
 
 def _plain(name: str) -> str:

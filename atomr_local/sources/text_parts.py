@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import parsedate
 from fnmatch import fnmatchcase
@@ -103,12 +103,8 @@ def _day(text: str, day: str) -> Day:
 class HasParts(KnowledgeSource, Pages, Protocol):
     """A text source that a part can be asked of."""
 
-    def holds(self, within: Within) -> bool:
-        """Whether anything is in the part."""
-        ...
-
-    def near(self, within: Within) -> list[str]:
-        """What could be meant where nothing is in the part: sentences. Untrusted."""
+    def part_missing(self, within: Within) -> list[str]:
+        """What could be meant where nothing is in the part: sentences. Untrusted. Empty if something is."""
         ...
 
     def page(self, title: str, within: Within | None = None) -> Page | None: ...
@@ -117,7 +113,7 @@ class HasParts(KnowledgeSource, Pages, Protocol):
 
 
 class PartOfTexts:
-    """A part of a text source, as a source. Closing it leaves the whole open.
+    """A part of a text source, as a source of the same protocols. Closing it leaves the whole open.
 
     Raises:
         InputError: nothing is in the part; the hint says what is there.
@@ -127,8 +123,8 @@ class PartOfTexts:
         named = sanitize_line(", ".join(within.given))
         if not isinstance(source, HasParts):
             raise InputError(f"the source {source.name} cannot be asked in a part ({named})")
-        if not source.holds(within):
-            hint = sanitize_line(" ".join(source.near(within)))
+        if near := source.part_missing(within):
+            hint = sanitize_line(" ".join(near))
             raise InputError(f"nothing in the text index is in the part that was asked for: {named}", hint=hint)
         self._source = source
         self._within = within
@@ -138,20 +134,16 @@ class PartOfTexts:
         return self._source.name
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
-        """See :class:`KnowledgeSource`."""
         return self._source.retrieve(replace(request, within=self._within), cancellation)
 
     @property
     def pages_missing(self) -> str:
-        """See :class:`Pages`."""
         return self._source.pages_missing
 
     def page(self, title: str) -> Page | None:
-        """See :class:`Pages`."""
         return self._source.page(title, self._within)
 
     def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
-        """See :class:`Pages`."""
         return self._source.similar_titles(name, number, self._within)
 
     def collection(self, within: Within | None = None) -> Collection | None:
@@ -262,6 +254,7 @@ _NEAR, _TAGS_TOLD = 3, 10
 _LIKE = 50.0
 
 
+@dataclass(eq=False)
 class TextParts:
     """The parts of a text index. Thread-safe.
 
@@ -274,12 +267,11 @@ class TextParts:
         Exception: what LanceDB raises.
     """
 
-    def __init__(self, table: Any, rows: int, catalog: CatalogReader | None, places: DocumentPlaces | None) -> None:
-        self._table = table
-        self._rows = rows
-        self._catalog = catalog
-        self._places = places
-        self._kept: dict[Within, frozenset[str]] = {}
+    table: Any
+    rows: int
+    catalog: CatalogReader | None
+    places: DocumentPlaces | None
+    _kept: dict[Within, frozenset[str]] = field(default_factory=dict)
 
     def articles(self, within: Within) -> frozenset[str]:
         """Ids of the articles that are in the part."""
@@ -292,14 +284,14 @@ class TextParts:
 
     def named(self, question: str) -> frozenset[str]:
         """Ids of the articles of the document that the question names; none in an index of articles."""
-        return self._named.find(question) if self._places is not None else frozenset()
+        return self._named.find(question) if self.places is not None else frozenset()
 
     def near(self, within: Within) -> list[str]:
         """What could be meant where nothing is in the part: sentences. Untrusted."""
         told = []
         fitting = self._fitting(within)
         if not fitting.get("paths", True) and (near := self._near_paths(within.paths)):
-            told.append(f"{'Paths' if self._places is not None else 'Titles'} there: {', '.join(near)}.")
+            told.append(f"{'Paths' if self.places is not None else 'Titles'} there: {', '.join(near)}.")
         if not fitting.get("tags", True):
             counted = Counter(tag for tags, _ in self._details.values() for tag in tags)
             near = [*_like(within.tags, counted), *(tag for tag, _ in counted.most_common(_TAGS_TOLD))]
@@ -328,17 +320,17 @@ class TextParts:
         return {kind: frozenset(articles) for kind, articles in fitting.items()}
 
     def _at(self, paths: Sequence[str]) -> list[str]:
-        if self._places is None:
-            return [found for path in paths for found in self._catalog.matching(path)] if self._catalog else []
+        if self.places is None:
+            return [found for path in paths for found in self.catalog.matching(path)] if self.catalog else []
         return [one.article for one in self.documents if any(_fits(one.paths, path) for path in paths)]
 
     def _near_paths(self, paths: Sequence[str]) -> list[str]:
-        if self._places is not None:
+        if self.places is not None:
             files = [one.path for one in self.documents]
             folders = {f"{folder}/" for file in set(files) for folder in PurePosixPath(file).parents if folder.name}
             there = list(dict.fromkeys([*sorted(folders), *files]))
             return _like(paths, there) or there[:_NEAR]
-        return self._catalog.some_titles(_NEAR) if self._catalog else []
+        return self.catalog.some_titles(_NEAR) if self.catalog else []
 
     def _days(self) -> dict[str, Day]:
         """The day of each article: the one that it gives itself, else that of the last change of its file."""
@@ -352,7 +344,7 @@ class TextParts:
     @cached_property
     def documents(self) -> list[PlacedArticle]:
         """All articles of an index of documents, in order."""
-        return list(self._places.articles()) if self._places is not None else []
+        return list(self.places.articles()) if self.places is not None else []
 
     @cached_property
     def _named(self) -> NamedDocuments:
@@ -361,9 +353,9 @@ class TextParts:
     @cached_property
     def _details(self) -> dict[str, tuple[frozenset[str], Day | None]]:
         """Tags and day of the articles that give any."""
-        if METADATA not in self._table.schema.names:  # of an earlier version
+        if METADATA not in self.table.schema.names:  # of an earlier version
             return {}
-        search = self._table.search().where(_FIRST_PASSAGES).select(["article", METADATA]).limit(self._rows)
+        search = self.table.search().where(_FIRST_PASSAGES).select(["article", METADATA]).limit(self.rows)
         rows = search.to_arrow(timeout=_TIMEOUT).to_pylist()
         return {row["article"]: _told(row[METADATA]) for row in rows}
 

@@ -5,6 +5,7 @@ Only words are looked at here; which property a wording means is for the relatio
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -109,6 +110,9 @@ _NOUN_AND_REST = re.compile(
 )
 _GENDERS = frozenset({"male", "female"})
 _HAVING = re.compile(r"^(?:(?:who|which|that|it|they|he|she)\s+)?(?:has|have|had|having|with)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:an?|the|one of the)\s+", re.IGNORECASE)
+_VERB_END = re.compile(r"\s+(?:is|are|was|were|=|:|equals)$|[=:]$", re.IGNORECASE)
+_VERB_START = re.compile(r"^(?:is|are|was|were|=|:|equals|the)\s+", re.IGNORECASE)
 _CONNECTIVE = re.compile(r"\s*,?\s+(?P<word>and|or|but)\s+(?:also\s+)?", re.IGNORECASE)
 
 
@@ -216,7 +220,7 @@ def _wording(text: str) -> str:
 
 def described(text: str) -> tuple[str, str] | None:
     """("European", "country") or ("country", "in Europe") out of "a European country", "a country in Europe"."""
-    text = re.sub(r"^(?:an?|the|one of the)\s+", "", opened(text), flags=re.IGNORECASE)
+    text = _ARTICLE.sub("", opened(text))
     match = _NOUN_AND_REST.match(text)
     if match:
         return match["noun"], match["rest"]
@@ -236,9 +240,8 @@ def value_cuts(text: str) -> Iterator[HasValue]:
     tokens = text.split()[:60]
     for cut in range(min(len(tokens) - 1, 8), 0, -1):
         wording = " ".join(tokens[:cut])
-        value = re.sub(r"^(?:is|are|was|were|=|:|equals|the)\s+", "", " ".join(tokens[cut:]), flags=re.IGNORECASE)
-        yield HasValue(re.sub(r"\s+(?:is|are|was|were|=|:|equals)$|[=:]$", "", wording, flags=re.IGNORECASE), value)
-    yield HasValue("", re.sub(r"^(?:an?|the|one of the)\s+", "", text, flags=re.IGNORECASE))
+        yield HasValue(_VERB_END.sub("", wording), _VERB_START.sub("", " ".join(tokens[cut:])))
+    yield HasValue("", _ARTICLE.sub("", text))
 
 
 # Comparisons of dates and quantities, where either may be imprecise or in another unit.
@@ -271,18 +274,12 @@ class ComparisonCheck:
     def check(self, head: Head, compare: Compare) -> ConditionResult | None:
         """Whether the entity satisfies the comparison; None if no property is compared."""
         for match in self._compared_properties(head, compare):
-            operand = compare.operand
-            if isinstance(operand, Span) and match.kind != "time":
-                if not operand.text.isdigit():
-                    continue
-                operand = Quantity(Decimal(operand.text))
-            if match.kind == "time":
-                if not isinstance(operand, Span):
-                    continue
+            operand, verdict = compare.operand, None
+            if isinstance(operand, Span) and match.kind == "time":
                 verdict = self._dates(head, match, compare, operand)
-            elif isinstance(operand, Span):
-                continue
-            else:
+            elif isinstance(operand, Span) and operand.text.isdigit():
+                verdict = self._numbers(head, match, compare, Quantity(Decimal(operand.text)))
+            elif not isinstance(operand, Span) and match.kind != "time":
                 verdict = self._numbers(head, match, compare, operand)
             if verdict is not None:
                 return verdict
@@ -320,8 +317,6 @@ class ComparisonCheck:
                 return None if quantity is None else compare_quantities(quantity, compare.comparison, operand)
 
             return self._literals(head, match, holds, f"{compare.comparison} {shown}")
-        if match.kind == "time":
-            return None
         # "more than 3 children": the number of values is compared.
         answer = self._graph.first_values(head.iri, match.property, inverse=match.inverse)
         count = len({str(row["value"]) for row in answer.terms})
@@ -384,6 +379,13 @@ def _settled(all_days: bool, some_day: bool) -> bool | None:
     return True if all_days else None if some_day else False
 
 
+_COMPARES: dict[Comparison, Callable[[Decimal, Decimal], bool]] = {
+    Comparison.MORE: operator.gt, Comparison.LESS: operator.lt,
+    Comparison.AT_LEAST: operator.ge, Comparison.AT_MOST: operator.le,
+    Comparison.EQUAL: operator.eq, Comparison.WITHIN: operator.eq,
+}  # fmt: skip
+
+
 def compare_quantities(value: Quantity, comparison: Comparison, operand: Quantity | Range) -> bool | None:
     """Whether the value stands so to the operand; None if their units cannot be compared."""
     if isinstance(operand, Range):
@@ -396,14 +398,7 @@ def compare_quantities(value: Quantity, comparison: Comparison, operand: Quantit
     if one.unit != two.unit:
         # A bare number is in the unit that the other side is written in.
         one, two = value, operand
-    return {
-        Comparison.MORE: one.amount > two.amount,
-        Comparison.LESS: one.amount < two.amount,
-        Comparison.AT_LEAST: one.amount >= two.amount,
-        Comparison.AT_MOST: one.amount <= two.amount,
-        Comparison.EQUAL: one.amount == two.amount,
-        Comparison.WITHIN: one.amount == two.amount,
-    }[comparison]
+    return _COMPARES[comparison](one.amount, two.amount)
 
 
 def bare_number(text: str) -> Quantity | None:

@@ -36,7 +36,7 @@ MOST_ENTITIES, _MOST_ROWS = 200, 1000
 _FUTILE = 12
 _TITLED = 3
 
-Run = Callable[[Request, KnowledgeGraph], Retrieval]
+Run = Callable[[Request, Cancellation], Retrieval]
 
 
 class EntitySetGraph(KnowledgeGraph):
@@ -50,14 +50,12 @@ class EntitySetGraph(KnowledgeGraph):
         self._reading = threading.Lock()
 
     def has(self, iri: str, prop: str, *, inverse: bool = False) -> bool:
-        """See :class:`KnowledgeGraph`."""
         found = self._of_set(prop, inverse) if iri in self._set else None
         return super().has(iri, prop, inverse=inverse) if found is None else iri in found
 
     def value_pages(
         self, iri: str, prop: str, *, inverse: bool = False, cancellation: Cancellation | None = None
     ) -> Iterator[SelectResult]:
-        """See :class:`KnowledgeGraph`."""
         found = self._of_set(prop, inverse) if iri in self._set else None
         if found is None:
             yield from super().value_pages(iri, prop, inverse=inverse, cancellation=cancellation)
@@ -101,18 +99,20 @@ def is_set(graph: KnowledgeGraph, requests: Sequence[Request]) -> bool:
     )
 
 
-def run_over_set(
-    graph: KnowledgeGraph, requests: Sequence[Request], run: Run, cancellation: Cancellation
-) -> list[Retrieval]:
+def entity_set(graph: KnowledgeGraph, requests: Sequence[Request]) -> EntitySetGraph:
+    """The graph seen from the entities of the requests."""
+    return EntitySetGraph(graph, [request.arguments[0].iri or "" for request in requests])
+
+
+def run_over_set(run: Run, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
     """What each request finds, in their order; evidence of one query is one piece that all of them share."""
-    view = EntitySetGraph(graph, [request.arguments[0].iri or "" for request in requests])
     found: list[Retrieval] = []
     for request in requests:
         cancellation.check()
         if len(found) >= _FUTILE and not any(one.values or one.decided for one in found):
             found.append(Retrieval(dropped=(f"not looked up: the first {_FUTILE} of {len(requests)} have none",)))
         else:
-            found.append(run(request, view))
+            found.append(run(request, cancellation))
     return _with_shared_evidence(found)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, property_table
 from atomr_local.language.question import TimeConstraint, read_question
 from atomr_local.language.words import singulars
 from atomr_local.sources.graph import conditions
-from atomr_local.sources.graph.conditions import ComparisonCheck, ConditionResult, HasValue
+from atomr_local.sources.graph.conditions import ComparisonCheck, ConditionResult
 from atomr_local.sources.graph.knowledge_graph import (
     ROW_LIMIT,
     TYPE_PROPERTIES,
@@ -21,7 +21,7 @@ from atomr_local.sources.graph.knowledge_graph import (
     term_iri,
     value_pattern,
 )
-from atomr_local.sources.graph.linking import Head, HeadLinker, Linker
+from atomr_local.sources.graph.linking import Head, HeadLinker, Linker, retrieved
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.qualified_statements import (
     QualifiedStatements,
@@ -42,6 +42,14 @@ _PLACE_KINDS = frozenset({"place", "country", "city"})
 _CLASS_PROPERTIES = (*TYPE_PROPERTIES, _OCCUPATION)
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A value that is looked for: keys of what it may be called, and entities of these names."""
+
+    keys: frozenset[str]
+    targets: frozenset[str]
+
+
 class ValueCheck:
     """Decides whether an entity has a value, over one graph. Thread-safe."""
 
@@ -53,13 +61,11 @@ class ValueCheck:
         """Whether the entity has the value; the longest wording that is surely a property decides."""
         missing: ConditionResult | None = None
         for cut in conditions.value_cuts(text):
-            targets = self._targets(cut.value)
             if not cut.wording:
                 verdict = self._exists(head, cut.value) if conditions.demands(text) else None
-                return verdict or self._is_something(head, cut.value, targets) or missing
-            matches = [m for m in self._matcher.rank(cut.wording) if m.score >= SURE]
-            matches = [m for m in matches if matches[0].score - m.score <= _TIE]
-            verdict = self._has_property_value(head, cut, matches, targets) if matches else None
+                return verdict or self._is_something(head, cut.value) or missing
+            matches = self._surely(cut.wording)
+            verdict = self._has_property_value(head, cut.value, matches) if matches else None
             if verdict is not None and verdict.satisfied is not None:
                 return verdict
             missing = missing or verdict
@@ -72,10 +78,7 @@ class ValueCheck:
             value, _, of = cut.value.rpartition(" of ")
             readings = [(cut.value, "")] if time is not None else []
             readings += [(value, of)] if value else []
-            matches = (
-                [m for m in self._matcher.rank(cut.wording) if m.score >= SURE] if cut.wording and readings else []
-            )
-            for match in (m for m in matches if matches[0].score - m.score <= _TIE):
+            for match in self._surely(cut.wording) if cut.wording and readings else ():
                 statements = qualified_statements(self._graph, head.iri, match.property, inverse=match.inverse)
                 if statements is None:
                     continue
@@ -84,6 +87,11 @@ class ValueCheck:
                     if verdict is not None:
                         return verdict
         return None
+
+    def _surely(self, wording: str) -> list[PropertyMatch]:
+        """The properties that the wording surely means, equally well."""
+        sure = [match for match in self._matcher.rank(wording) if match.score >= SURE]
+        return [match for match in sure if sure[0].score - match.score <= _TIE]
 
     def _holds(
         self,
@@ -95,15 +103,14 @@ class ValueCheck:
     ) -> ConditionResult | None:
         """Whether a statement has the value, of what is said, at the time; None if none has the value at all."""
         value, of = reading
-        targets, of_targets = self._targets(value), self._targets(of)
+        wanted, of_targets = self._wanted(value), self._wanted(of).targets
         named = [item for item in statements.found if not of or not of_targets.isdisjoint(item.of)]
-        answer = statements.answer_of(named)
-        found = self._matching(head, match, answer, value_keys(value), targets)
+        found = self._matching(head, match, statements.answer_of(named), wanted)
         if found is None:
             return None
         held = named if time is None else [item for item in statements.at(time) if item in named]
         answer = statements.answer_of(held)
-        satisfied = self._matching(head, match, answer, value_keys(value), targets) is not None
+        satisfied = self._matching(head, match, answer, wanted) is not None
         shown = sorted({item.shown() for item in held or named if item.shown()})
         sentence = self._statement_sentence(head, match, answer, f"{found}{' of ' + of if of else ''}").rstrip(".")
         return ConditionResult(satisfied, match.score, ((f"{sentence} ({', '.join(shown)}).", answer),))
@@ -125,26 +132,22 @@ class ValueCheck:
         sentence = self._statement_sentence(head, match, answer, found)
         return ConditionResult(satisfied, match.score, ((sentence, answer),))
 
-    def _has_property_value(
-        self, head: Head, cut: HasValue, matches: Sequence[PropertyMatch], targets: frozenset[str]
-    ) -> ConditionResult | None:
-        keys = value_keys(cut.value)
+    def _has_property_value(self, head: Head, value: str, matches: Sequence[PropertyMatch]) -> ConditionResult | None:
+        wanted = self._wanted(value)
         reasons: list[tuple[str, SelectResult]] = []
         unread = False  # a value that no entity is called by, beyond those that were read
         for match in matches:
-            answer, found = self._find(head, match, keys, targets)
-            unread = unread or (answer.cut and not targets)
-            if found is None and answer.terms:
-                described = self._described(head, match, answer, cut.value)
-                if described is not None:
-                    return described
+            answer, found = self._find(head, match, wanted)
+            unread = unread or (answer.cut and not wanted.targets)
             if not answer.terms:
                 continue
+            if found is None and (described := self._described(head, match, answer, value)) is not None:
+                return described
             reasons.append((self._statement_sentence(head, match, answer, found), answer))
             if found is not None:
                 return ConditionResult(True, match.score, (reasons[-1],))
         if not reasons:
-            reasons = self._others(matches, targets)
+            reasons = self._others(matches, wanted.targets)
         return ConditionResult(False if reasons and not unread else None, matches[0].score, tuple(reasons))
 
     def _described(self, head: Head, match: PropertyMatch, answer: SelectResult, value: str) -> ConditionResult | None:
@@ -153,16 +156,16 @@ class ValueCheck:
         gender = bare in _SAME_VALUE or bare in _SAME_VALUE.values()
         if not gender and bare not in property_table().countries:
             return None
-        keys, targets = value_keys(bare), self._targets(bare)
+        wanted = self._wanted(bare)
         reasons: list[tuple[str, SelectResult]] = []
         for iri in [iri for row in answer.terms[:_MOST_DESCRIBED] if (iri := term_iri(row["value"])) is not None]:
             for prop in (_GENDER,) if gender else _COUNTRIES:
-                of_value = PropertyMatch(prop, False, match.score, self._matcher.kind(prop))
-                stated = self._values(Head(iri, 1.0), of_value)
-                found = self._matching(Head(iri, 1.0), of_value, stated, keys, targets)
+                value_head, of_value = Head(iri, 1.0), self._property(prop, match.score)
+                stated = self._values(value_head, of_value)
+                found = self._matching(value_head, of_value, stated, wanted)
                 if stated.terms:
                     reasons.append((self._statement_sentence(head, match, answer, self._graph.label(iri)), answer))
-                    reasons.append((self._statement_sentence(Head(iri, 1.0), of_value, stated, found), stated))
+                    reasons.append((self._statement_sentence(value_head, of_value, stated, found), stated))
                 if found is not None:
                     return ConditionResult(True, match.score, tuple(reasons[-2:]))
         if not reasons and match.kind != "person":
@@ -180,9 +183,7 @@ class ValueCheck:
                     return [(self._statement_sentence(Head(target, 1.0), turned, answer, None), answer)]
         return []
 
-    def _find(
-        self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
-    ) -> tuple[SelectResult, str | None]:
+    def _find(self, head: Head, match: PropertyMatch, wanted: Wanted) -> tuple[SelectResult, str | None]:
         """The property's values, and the text of the one that is meant, by its name or as a part or kind of it.
 
         Of a hub what is meant is looked for in the store where names decide alone; else its values are read up to the
@@ -191,29 +192,29 @@ class ValueCheck:
         first: SelectResult | None = None
         for page in self._graph.value_pages(head.iri, match.property, inverse=match.inverse):
             if first is None and page.cut:
-                meant, decided = self._in_store(head, match, keys, targets)
+                meant, decided = self._in_store(head, match, wanted)
                 if meant is not None:
                     return meant
                 if decided:
                     first = replace(page, cut=False)
                     break
             first = replace(first or page, cut=page.cut)
-            found = self._matching(head, match, page, keys, targets)
+            found = self._matching(head, match, page, wanted)
             if found is not None:
                 return first, found
         assert first is not None  # there is at least one page
-        return (self._within(head, match, targets) if first.terms else None) or (first, None)
+        return (self._within(head, match, wanted.targets) if first.terms else None) or (first, None)
 
     def _in_store(
-        self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
+        self, head: Head, match: PropertyMatch, wanted: Wanted
     ) -> tuple[tuple[SelectResult, str] | None, bool]:
         """The value that is meant, looked for by the names of all entities, and whether the search decides: without it,
         a value that was not found may still be there."""
-        found = self._among(head, match, targets)
+        found = self._among(head, match, wanted.targets)
         if found is not None:
             return found, True
-        named = self._named_so(head, match, keys)
-        return (None, False) if named is None else (self._among(head, match, named - targets), True)
+        named = self._named_so(head, match, wanted.keys)
+        return (None, False) if named is None else (self._among(head, match, named - wanted.targets), True)
 
     def _among(self, head: Head, match: PropertyMatch, iris: Collection[str]) -> tuple[SelectResult, str] | None:
         """The value that is one of these entities, if one is."""
@@ -248,16 +249,14 @@ class ValueCheck:
                     found.add(term[1:-1])
         return found
 
-    def _matching(
-        self, head: Head, match: PropertyMatch, answer: SelectResult, keys: frozenset[str], targets: frozenset[str]
-    ) -> str | None:
+    def _matching(self, head: Head, match: PropertyMatch, answer: SelectResult, wanted: Wanted) -> str | None:
         """The text of the value that is meant, or None."""
         graph = self._graph
         values = graph.answer_values(answer, head.iri, match.property, inverse=match.inverse)
         known = graph.names.keys_of([value.iri for value in values if value.iri is not None])
-        endings = tuple(f" {key}" for key in keys)
+        keys, endings = wanted.keys, tuple(f" {key}" for key in wanted.keys)
         for value in values:
-            if value.iri is not None and value.iri in targets:
+            if value.iri is not None and value.iri in wanted.targets:
                 return value.text
             names = known.get(value.iri or "", [])
             of_names = [key for _, key in names]
@@ -302,37 +301,36 @@ class ValueCheck:
         name, shown = graph.label(head.iri), ", ".join(texts)
         return f"{name} is the {label} of: {shown}." if match.inverse else f"{name} — {label}: {shown}."
 
-    def _is_something(self, head: Head, value: str, targets: frozenset[str]) -> ConditionResult | None:
+    def _is_something(self, head: Head, value: str) -> ConditionResult | None:
         """ "a film", "female", "American": a type first, then any value that is written so."""
         graph = self._graph
-        keys = value_keys(value).union(*map(value_keys, singulars(value)))
-        targets = targets.union(*map(self._targets, singulars(value)))
+        wanted = self._wanted(value, *singulars(value))
         known: list[tuple[str, SelectResult]] = []
         for prop in _CLASS_PROPERTIES:
             match = PropertyMatch(prop, False, 0.95, "type")
-            answer, found = self._find(head, match, keys, targets)
+            answer, found = self._find(head, match, wanted)
             if found is not None:
                 return self._result(True, head, match, answer, found)
             if answer.terms:
                 known.append((self._statement_sentence(head, match, answer, None), answer))
         read = graph.statements(head.iri)
         for statement in read:
-            match = PropertyMatch(statement.property, False, 0.9, self._matcher.kind(statement.property))
+            match = self._property(statement.property)
             names = [graph.value(statement).text]
             iri = term_iri(statement.object)
             names += graph.names.names_of(iri) if iri is not None else []
-            if (iri is not None and iri in targets) or any(not keys.isdisjoint(value_keys(name)) for name in names):
+            called_so = any(not wanted.keys.isdisjoint(value_keys(name)) for name in names)
+            if called_so or (iri is not None and iri in wanted.targets):
                 return self._result(True, head, match, self._values(head, match), names[0])
-        if len(read) == ROW_LIMIT and targets:
-            among = " ".join(map(bound, sorted(targets)))
+        if len(read) == ROW_LIMIT and wanted.targets:
+            among = " ".join(map(bound, sorted(wanted.targets)))
             meant = graph.select(
                 f"SELECT ?property ?value WHERE {{ VALUES ?value {{ {among} }} {bound(head.iri)} ?property ?value . }}"
             )
             if meant.rows:
                 prop, iri = meant.rows[0]["property"], meant.rows[0]["value"]
-                match = PropertyMatch(prop, False, 0.9, self._matcher.kind(prop))
-                return self._result(True, head, match, meant, graph.label(iri))
-        return self._sibling_value(head, keys, known)
+                return self._result(True, head, self._property(prop), meant, graph.label(iri))
+        return self._sibling_value(head, wanted.keys, known)
 
     def _sibling_value(
         self, head: Head, keys: frozenset[str], known: Sequence[tuple[str, SelectResult]]
@@ -341,19 +339,23 @@ class ValueCheck:
         graph = self._graph
         for candidate in sorted(self._iris_of(keys)):
             for use in graph.statements(tail=candidate, limit=20):
-                match = PropertyMatch(use.property, False, 0.9, self._matcher.kind(use.property))
                 if use.property in TYPE_PROPERTIES:
                     if known:
                         return ConditionResult(False, 0.95, tuple(known))
                     continue
+                match = self._property(use.property)
                 answer = self._values(head, match)
                 if answer.terms:
                     return self._result(False, head, match, answer)
         return None
 
-    def _targets(self, text: str) -> frozenset[str]:
-        """Entities that the value may be, by their names exactly."""
-        return self._iris_of(value_keys(text)) if text else frozenset()
+    def _property(self, prop: str, score: float = 0.9) -> PropertyMatch:
+        return PropertyMatch(prop, False, score, self._matcher.kind(prop))
+
+    def _wanted(self, *texts: str) -> Wanted:
+        """The value that may be written so; entities by their names exactly."""
+        keys = frozenset[str]().union(*map(value_keys, texts))
+        return Wanted(keys, self._iris_of(keys) if any(texts) else frozenset())
 
     def _iris_of(self, keys: Iterable[str]) -> frozenset[str]:
         return frozenset(row.entity.iri for key in keys for row in self._graph.names.by_key(key, limit=20))
@@ -401,78 +403,73 @@ class Filter:
         heads = self._heads.candidates(entity, request.question)
         if not heads:
             return Retrieval(link_score=0.0)
-        linked = self._graph.entity_value(heads[0].iri, heads[0].score)
-        undecided = Retrieval(link_score=heads[0].score, relation_score=0.0, linked=linked)
+        relation = 0.0
         for head in heads:
-            verdict = self._decide(head, condition.text, {}, cancellation)
-            if verdict is None or verdict.satisfied is None:
-                if verdict is not None and verdict.reasons:
-                    undecided = replace(undecided, relation_score=verdict.score)
-                continue
-            return self._retrieval(head, entity, verdict, request)
-        return undecided
+            verdict = _Decision(self, head, cancellation).of(condition.text)
+            if verdict is not None and verdict.satisfied is not None:
+                return self._retrieval(head, entity, verdict, request)
+            if verdict is not None and verdict.reasons:
+                relation = verdict.score
+        return retrieved(self._graph, heads[0], relation, decided=False)
 
     def _retrieval(self, head: Head, entity: Value, verdict: ConditionResult, request: Request) -> Retrieval:
         name = self._graph.label(head.iri)
         score = round(head.score * verdict.score, 4)
-        evidence = tuple(answer.evidence(name, sentence, score, request.query) for sentence, answer in verdict.reasons)
-        kept = (Value(entity.text, ValueKind.ENTITY, head.iri, score),) if verdict.satisfied else ()
-        linked = self._graph.entity_value(head.iri, head.score)
-        return Retrieval(evidence, kept, head.score, verdict.score, decided=True, linked=linked)
+        evidence = [answer.evidence(name, sentence, score, request.query) for sentence, answer in verdict.reasons]
+        kept = [Value(entity.text, ValueKind.ENTITY, head.iri, score)] if verdict.satisfied else []
+        return retrieved(self._graph, head, verdict.score, evidence, kept)
 
-    def _decide(
-        self, head: Head, text: str, decided: dict[str, ConditionResult | None], cancellation: Cancellation
-    ) -> ConditionResult | None:
-        """None: the condition is not understood. `decided` remembers the parts that were looked at."""
-        cancellation.check()
-        text = " ".join(text.split())
+    def readings(self, head: Head, text: str) -> Iterator[ConditionResult | None]:
+        """What comes of the condition as one, by each way to read it: as a value at a time, as a comparison, as a
+        value. The first that says anything stands."""
+        if self._graph.has_qualifiers:
+            yield self._values.check_qualified(head, text)
+        if (compare := conditions.comparison(text)) is not None:
+            yield self._comparisons.check(head, compare)
+        yield self._values.check(head, text)
+
+
+class _Decision:
+    """Decides conditions, whole or by their parts, for one entity."""
+
+    def __init__(self, by: Filter, head: Head, cancellation: Cancellation) -> None:
+        self._filter = by
+        self._head = head
+        self._cancellation = cancellation
+        self._decided: dict[str, ConditionResult | None] = {}
+
+    def of(self, text: str) -> ConditionResult | None:
+        """None: the condition is not understood."""
+        self._cancellation.check()
+        text, decided = " ".join(text.split()), self._decided
         if text not in decided:
             if not text or len(text) > _LONGEST or len(decided) >= _MOST_PARTS or conditions.is_superlative(text):
                 return None
             decided[text] = None  # a part that leads back to itself is not understood
-            decided[text] = self._undivided(head, text, decided, cancellation)
+            decided[text] = self._undivided(text)
         return decided[text]
 
-    def _undivided(
-        self, head: Head, text: str, decided: dict[str, ConditionResult | None], cancellation: Cancellation
-    ) -> ConditionResult | None:
+    def _undivided(self, text: str) -> ConditionResult | None:
         """The condition as one, and where that says nothing, by its parts."""
         positive = conditions.negated(text)
         if positive is not None:
-            verdict = self._decide(head, positive, decided, cancellation)
+            verdict = self.of(positive)
             return verdict and replace(verdict, satisfied=None if verdict.satisfied is None else not verdict.satisfied)
-        verdict = self._values.check_qualified(head, text) if self._graph.has_qualifiers else None
-        compare = conditions.comparison(text) if verdict is None else None
-        if compare is not None:
-            verdict = self._comparisons.check(head, compare)
-        if verdict is None:
-            verdict = self._values.check(head, text)
+        verdict = next((found for found in self._filter.readings(self._head, text) if found is not None), None)
         if verdict is not None and verdict.satisfied:
             return verdict
         for left, connective, right in conditions.parts(text):
-            joined = self._both(head, left, right, connective, decided, cancellation)
-            if joined is not None:
+            if (joined := self._both(left, right, connective)) is not None:
                 return joined
         described = conditions.described(text) if verdict is None or verdict.satisfied is None else None
-        joined = self._both(head, *described, "and", decided, cancellation) if described is not None else None
-        return joined or verdict
+        return (self._both(*described, "and") if described is not None else None) or verdict
 
-    def _both(
-        self,
-        head: Head,
-        left: str,
-        right: str,
-        connective: str,
-        decided: dict[str, ConditionResult | None],
-        cancellation: Cancellation,
-    ) -> ConditionResult | None:
-        one = self._decide(head, left, decided, cancellation)
-        two = self._decide(head, right, decided, cancellation) if one is not None else None
-        return _joined(one, two, connective) if one is not None and two is not None else None
-
-
-def _joined(one: ConditionResult, two: ConditionResult, connective: str) -> ConditionResult:
-    results = (one.satisfied, two.satisfied)
-    deciding, otherwise = (True, False) if connective == "or" else (False, True)
-    satisfied = deciding if deciding in results else None if None in results else otherwise
-    return ConditionResult(satisfied, min(one.score, two.score), one.reasons + two.reasons)
+    def _both(self, left: str, right: str, connective: str) -> ConditionResult | None:
+        one = self.of(left)
+        two = self.of(right) if one is not None else None
+        if one is None or two is None:
+            return None
+        results = (one.satisfied, two.satisfied)
+        deciding, otherwise = (True, False) if connective == "or" else (False, True)
+        satisfied = deciding if deciding in results else None if None in results else otherwise
+        return ConditionResult(satisfied, min(one.score, two.score), one.reasons + two.reasons)

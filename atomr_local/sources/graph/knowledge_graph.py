@@ -4,18 +4,16 @@ because Oxigraph's result iterators must not cross threads.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.errors import AtomrError, Cancelled, KnowledgeIndexError, QueryError, SourceError
+from atomr_local.errors import KnowledgeIndexError, SourceError
 from atomr_local.indexing.builds.ledger import damage_hint
-from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.graph_index.names.database import EntityRow, Names, PropertyRow
 from atomr_local.indexing.graph_index.statements.terms import (
@@ -30,6 +28,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.language.properties import INSTANCE_OF, property_table
+from atomr_local.sources.errors import library_errors
 from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
 from atomr_local.system.cancellation import Cancellation
 
@@ -108,21 +107,17 @@ _MANY_PROPERTIES, _MOST_COUNTED = 300, 20_000
 _NAMING = {RDFS_LABEL, ALT_LABEL, DESCRIPTION}
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 TYPE_PROPERTIES = (INSTANCE_OF, RDF_TYPE)
+# What Oxigraph raises for a damaged store; corruption comes as RuntimeError.
+_STORE_ERRORS = (OSError, ValueError, SyntaxError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement; `head` and `tail` are as shown, `property_label` too."""
+    """One statement, by the IRIs of its subject and property."""
 
     subject: str
     property: str
     object: Term
-
-    def other(self, iri: str) -> str | None:
-        """The entity at the other end from `iri`, if it is one."""
-        if self.subject != iri:
-            return self.subject
-        return term_iri(self.object)
 
 
 def term_iri(term: Term) -> str | None:
@@ -162,14 +157,9 @@ class KnowledgeGraph:
         self.names = Names(directory)
         if not (directory / STORE).is_dir():
             raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint=damage_hint("graph", directory))
-        try:
-            with panics_as_errors():
-                self._open_store: Store | None = Store.read_only(str(directory / STORE))
-        except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
-            raise KnowledgeIndexError(
-                f"{directory / STORE} cannot be opened: {library_line(error, directory)}",
-                hint=damage_hint("graph", directory),
-            ) from error
+        told = f"{directory / STORE} cannot be opened"
+        with library_errors(told, "graph", directory, raised=KnowledgeIndexError, caught=_STORE_ERRORS):
+            self._open_store: Store | None = Store.read_only(str(directory / STORE))
         # Statements with times lie apart; a graph without any is never asked for them.
         self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
         self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
@@ -208,17 +198,9 @@ class KnowledgeGraph:
             )
             return list(islice(found, limit))
 
-    @contextmanager
-    def _store_errors(self, done: str) -> Iterator[None]:
-        """Turns what Oxigraph raises for a damaged store into errors of the source."""
-        try:
-            with panics_as_errors():
-                yield
-        except (OSError, ValueError, SyntaxError, RuntimeError) as error:
-            raise SourceError(
-                f"the graph in {self.directory} cannot be {done}: {library_line(error, self.directory)}",
-                hint=damage_hint("graph", self.directory),
-            ) from error
+    def _store_errors(self, done: str) -> AbstractContextManager[None]:
+        told = f"the graph in {self.directory} cannot be {done}"
+        return library_errors(told, "graph", self.directory, caught=_STORE_ERRORS)
 
     def targets(self, iri: str, *properties: str, limit: int = ROW_LIMIT) -> list[str]:
         """The entities that the properties have as values; at most `limit` statements of each are read."""
@@ -452,17 +434,3 @@ class KnowledgeGraph:
 def value_pattern(iri: str, prop: str, *, inverse: bool = False) -> str:
     """The pattern of a property's values for the entity, or with `inverse` of what has it as a value."""
     return f"?value {bound(prop)} {bound(iri)} ." if inverse else f"{bound(iri)} {bound(prop)} ?value ."
-
-
-# Errors of the graph as errors of a source.
-
-
-@contextlib.contextmanager
-def source_errors() -> Iterator[None]:
-    """Turns other errors of the program into errors of the source."""
-    try:
-        yield
-    except (SourceError, QueryError, Cancelled):
-        raise
-    except AtomrError as error:
-        raise SourceError(error.message, hint=error.hint) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ from atomr_local.language.words import english, first_letters, relation_words
 from atomr_local.sources.graph.entity_sets import EntitySetGraph
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
-from atomr_local.sources.protocol import Value
+from atomr_local.sources.protocol import Evidence, Retrieval, Value
 
 # Similarity of names, misspellings, and names with a qualifier ("Portland, Oregon").
 
@@ -410,6 +410,25 @@ class Head:
     iri: str
     score: float
     tied: int = 1
+
+
+def retrieved(
+    graph: KnowledgeGraph,
+    head: Head,
+    relation: float,
+    evidence: Sequence[Evidence] = (),
+    values: Sequence[Value] = (),
+    dropped: Sequence[str] = (),
+    *,
+    decided: bool = True,
+) -> Retrieval:
+    """What an operator found for the head.
+
+    Args:
+        relation: how surely the relation or condition was matched, 0 to 1.
+    """
+    linked = graph.entity_value(head.iri, head.score)
+    return Retrieval(tuple(evidence), tuple(values), head.score, relation, decided, tuple(dropped), linked)
 
 
 class HeadLinker:

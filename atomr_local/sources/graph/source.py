@@ -6,7 +6,7 @@ import contextlib
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,21 +17,21 @@ from atomr_local.indexing.graph_index.bulk_loading import PROP, PROP_STATEMENT, 
 from atomr_local.indexing.graph_index.linearised import FactRow, FactTable, no_facts
 from atomr_local.language.names import name_key, phrase, split_qualifier, words
 from atomr_local.language.properties import ENTITY, PROPERTY
-from atomr_local.sources.graph.entity_sets import EntityTypes, asked_type, is_set, run_over_set
+from atomr_local.sources.errors import source_errors
+from atomr_local.sources.graph.entity_sets import EntityTypes, asked_type, entity_set, is_set, run_over_set
 from atomr_local.sources.graph.filter import Filter
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, bound, source_errors, term_text
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, bound, term_text
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
 from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher, PropertyPath
 from atomr_local.sources.graph.properties.selection import nearest_properties
 from atomr_local.sources.graph.relate.operator import Relate
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
-from atomr_local.sources.graph.sparql.process import QueryResult, QueryRunner, run_query
+from atomr_local.sources.graph.sparql.process import QueryRunner
 from atomr_local.sources.protocol import (
     Evidence,
     Linked,
     PropertyOffer,
     QueryRows,
-    QuerySession,
     Request,
     Retrieval,
     SourceName,
@@ -56,23 +56,8 @@ _VALUES = 3
 _LONGEST_TITLE = 300
 
 
-def linked(graph: KnowledgeGraph, linker: Linker, name: str, number: int, question: str) -> tuple[Linked, ...]:
-    """See :class:`GraphTools`."""
-    if number < 1:
-        return ()
-    found = linker.link(name, question=question, limit=number)
-    return tuple(
-        Linked(
-            graph.entity_value(item.entity.iri, item.score),
-            item.entity.description or ", ".join(graph.types(item.entity.iri)),
-        )
-        for item in found
-        if item.score >= LINKED
-    )
-
-
 def entity_of(graph: KnowledgeGraph, title: str, qid: str) -> Value | None:
-    """See :class:`GraphTools`. Likeness is not enough: "Hamlet" is no page about the film."""
+    """See :meth:`GraphTools.entity_of`. Likeness is not enough: "Hamlet" is no page about the film."""
     if _QID.fullmatch(qid) and graph.row(ENTITY + qid) is not None:
         return graph.entity_value(ENTITY + qid, 1.0)
     title = title[:_LONGEST_TITLE].encode("utf-8", "replace").decode("utf-8")
@@ -90,81 +75,55 @@ def entity_of(graph: KnowledgeGraph, title: str, qid: str) -> Value | None:
     return None
 
 
-def properties_of(
-    graph: KnowledgeGraph, matcher: PropertyMatcher, iri: str, question: str
-) -> tuple[PropertyOffer, ...]:
-    """See :class:`GraphTools`."""
-    offers: dict[PropertyPath, PropertyOffer] = {}
-    for inverse in (False, True):
-        read = graph.statements(tail=iri, limit=_READ) if inverse else graph.statements(iri, limit=_READ)
-        by_property: dict[str, list[Statement]] = defaultdict(list)
-        for statement in read:
-            by_property[statement.property].append(statement)
-        for prop, statements in by_property.items():
-            values = tuple(_other_end(graph, statement, inverse=inverse) for statement in statements[:_VALUES])
-            offers[prop, inverse] = PropertyOffer(prop, graph.property_label(prop), inverse, len(statements), values)
-        if len(read) < _READ:
-            continue
-        for prop in graph.properties:
-            if (prop, inverse) not in offers and graph.has(iri, prop, inverse=inverse):
-                offers[prop, inverse] = PropertyOffer(prop, graph.property_label(prop), inverse, 1)
-    asked = {(m.property, m.inverse): m.score for m in matcher.match_question(question, offers)} if question else {}
-
-    def order(path: PropertyPath) -> tuple[float, bool, int, str]:
-        row = graph.properties.get(path[0])
-        return -asked.get(path, 0.0), path[1], -(row.uses if row else 0), path[0]
-
-    return tuple(offers[path] for path in sorted(offers, key=order))
+# The queries of one question over a graph, run in one process.
 
 
-def rows_of(graph: KnowledgeGraph, sparql: str, found: QueryResult) -> QueryRows:
-    """What the query gave, with labels and values."""
-    columns = found.variables
-    texts = list(dict.fromkeys(text for row in found.rows for text in row.values()))
-    properties = {text: graph.property_label(text) for text in texts if text in graph.properties}
-    known = graph.names.labels(texts)
-    labels = properties | {text: label or graph.label(text) for text, label in known.items()}
-    first = [row[columns[0]] for row in found.rows if columns[0] in row] if columns else []
-    written = _as_written(graph, sparql, columns[0], set(first).difference(labels)) if columns else {}
-    return QueryRows(
-        sparql,
-        columns,
-        found.rows,
-        found.boolean,
-        found.cut,
-        tuple(_values(dict.fromkeys(first), labels, properties, written)),
-        labels | {text: value.text for text, value in written.items()},
-    )
+class GraphQuerySession:
+    """See :class:`atomr_local.sources.protocol.QuerySession`."""
 
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._runner = QueryRunner(graph.directory)
 
-def _as_written(graph: KnowledgeGraph, sparql: str, column: str, texts: Container[str]) -> dict[str, Value]:
-    """Literals of a column as the source writes them ("6779 km"), where it is a property of one entity."""
-    found: dict[str, Value] = {}
-    for match in _STATED.finditer(sparql):
-        if match["column"] != column:
-            continue
-        with contextlib.suppress(SourceError):  # the query ran; how its values are written is not worth an error
-            for statement in graph.statements(match["head"], match["property"], limit=_READ):
-                value, text = graph.value(statement), term_text(statement.object)
-                if value.iri is None and text in texts:
-                    found.setdefault(text, value)
-    return found
+    @source_errors()
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        graph = self._graph
+        found = self._runner.run(sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
+        texts = list(dict.fromkeys(text for row in found.rows for text in row.values()))
+        properties = {text: graph.property_label(text) for text in texts if text in graph.properties}
+        labels = properties | {text: label or graph.label(text) for text, label in graph.names.labels(texts).items()}
+        column = found.variables[0] if found.variables else ""
+        first = dict.fromkeys(row[column] for row in found.rows if column in row)
+        written = self._as_written(sparql, column, first.keys() - labels) if column else {}
 
+        def value_of(text: str) -> Value:
+            # The process gives texts: what the graph has a label for is an entity or a property.
+            if text not in labels:
+                return written.get(text) or Value(text)
+            return Value(labels[text], ValueKind.RELATION if text in properties else ValueKind.ENTITY, text)
 
-def _values(
-    texts: Iterable[str], labels: Mapping[str, str], properties: Container[str], written: Mapping[str, Value]
-) -> Iterator[Value]:
-    for text in texts:
-        # The process gives texts: what the graph has a label for is an entity or a property.
-        if text not in labels:
-            yield written.get(text) or Value(text)
-        else:
-            kind = ValueKind.RELATION if text in properties else ValueKind.ENTITY
-            yield Value(labels[text], kind, text)
+        told = labels | {text: value.text for text, value in written.items()}
+        values = tuple(map(value_of, first))
+        return QueryRows(sparql, found.variables, found.rows, found.boolean, found.cut, values, told)
 
+    def _as_written(self, sparql: str, column: str, texts: Container[str]) -> dict[str, Value]:
+        """Literals of a column as the source writes them ("6779 km"), where it is a property of one entity."""
+        graph = self._graph
+        found: dict[str, Value] = {}
+        for match in _STATED.finditer(sparql):
+            if match["column"] != column:
+                continue
+            with contextlib.suppress(SourceError):  # the query ran; how its values are written is not worth an error
+                for statement in graph.statements(match["head"], match["property"], limit=_READ):
+                    value, text = graph.value(statement), term_text(statement.object)
+                    if value.iri is None and text in texts:
+                        found.setdefault(text, value)
+        return found
 
-def _other_end(graph: KnowledgeGraph, statement: Statement, *, inverse: bool) -> Value:
-    return graph.entity_value(statement.subject) if inverse else graph.value(statement)
+    def close(self) -> None:
+        self._runner.close()
 
 
 # The facts of a graph, found as text by BM25; each is evidence that cites its statement by a query and its row.
@@ -251,27 +210,6 @@ def _queries(statement: Statement) -> tuple[str, str]:
     )
 
 
-# The queries of one question over a graph, run in one process.
-
-
-class GraphQuerySession:
-    """See :class:`atomr_local.sources.protocol.QuerySession`."""
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph = graph
-        self._runner = QueryRunner(graph.directory)
-
-    def query(
-        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
-    ) -> QueryRows:
-        with source_errors():
-            found = self._runner.run(sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
-            return rows_of(self._graph, sparql, found)
-
-    def close(self) -> None:
-        self._runner.close()
-
-
 _FACTS = 8
 _LONGEST_MENTION = 9
 # With values of another type than the question asks for, the relation was hardly the one that was meant.
@@ -279,8 +217,7 @@ _MISFIT, _MISFIT_FACTOR = 0.2, 0.25
 
 
 class GraphSource:
-    """A graph index as :class:`KnowledgeSource`, :class:`SetSource`, :class:`GraphTools`, :class:`QuerySessions` and
-    :class:`FactText`. Thread-safe.
+    """A graph index as :class:`KnowledgeSource` and :class:`GraphTools`, which say what its methods do. Thread-safe.
 
     Args:
         embedder: gives the embedder when words alone do not decide; None: words only.
@@ -326,79 +263,91 @@ class GraphSource:
     def graph(self) -> KnowledgeGraph:
         return self._graph
 
+    @source_errors()
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
-        """See :class:`KnowledgeSource`."""
         cancellation.check()
-        with source_errors():
-            if request.operator is Operator.SEARCH:
-                return self._search(request)
-            if request.operator is Operator.RELATE:
-                return self._judged(request, self._relate.run(request, cancellation))
-            if request.operator is Operator.FILTER:
-                return self._filter.run(request, cancellation)
-            return self._mentioned(request, cancellation)
+        if request.operator is Operator.SEARCH:
+            return self._search(request)
+        if request.operator is Operator.RELATE:
+            return self._judged(request, self._relate.run(request, cancellation))
+        if request.operator is Operator.FILTER:
+            return self._filter.run(request, cancellation)
+        return self._mentioned(request, cancellation)
 
+    @source_errors()
     def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
-        """See :class:`SetSource`."""
         if not is_set(self._graph, requests):
             return [self.retrieve(request, cancellation) for request in requests]
-        made: dict[int, tuple[Relate, Filter]] = {}
+        view = entity_set(self._graph, requests)
+        if requests[0].operator is Operator.FILTER:
+            return run_over_set(Filter(view, self.linker, self._matcher).run, requests, cancellation)
+        relate = Relate(view, self.linker, self._matcher).run
+        return run_over_set(lambda *asked: self._fitted(asked[0], relate(*asked)), requests, cancellation)
 
-        def run(request: Request, graph: KnowledgeGraph) -> Retrieval:
-            if id(graph) not in made:
-                operators = Relate(graph, self.linker, self._matcher), Filter(graph, self.linker, self._matcher)
-                made[id(graph)] = operators
-            relate, keep = made[id(graph)]
-            if request.operator is Operator.FILTER:
-                return keep.run(request, cancellation)
-            return self._fitted(request, relate.run(request, cancellation))
+    # -- looking around
 
-        with source_errors():
-            return run_over_set(self._graph, requests, run, cancellation)
-
-    # -- looking around, see :class:`GraphTools`
-
+    @source_errors()
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
-        with source_errors():
-            return linked(self._graph, self.linker, name, number, question)
+        graph = self._graph
+        found = self.linker.link(name, question=question, limit=number) if number > 0 else []
+        return tuple(
+            Linked(
+                graph.entity_value(item.entity.iri, item.score),
+                item.entity.description or ", ".join(graph.types(item.entity.iri)),
+            )
+            for item in found
+            if item.score >= LINKED
+        )
 
+    @source_errors()
     def entity_of(self, title: str, qid: str = "") -> Value | None:
-        with source_errors():
-            return entity_of(self._graph, title, qid)
+        return entity_of(self._graph, title, qid)
 
+    @source_errors()
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
-        with source_errors():
-            bound(iri)
-            return properties_of(self._graph, self._matcher, iri, question)
+        bound(iri)
+        graph = self._graph
+        offers: dict[PropertyPath, PropertyOffer] = {}
+        for inverse in (False, True):
+            read = graph.statements(tail=iri, limit=_READ) if inverse else graph.statements(iri, limit=_READ)
+            ends: dict[str, list[Statement]] = defaultdict(list)
+            for statement in read:
+                ends[statement.property].append(statement)
+            if len(read) == _READ:
+                others = (prop for prop in graph.properties if prop not in ends)
+                ends.update((prop, []) for prop in others if graph.has(iri, prop, inverse=inverse))
+            for prop, found in ends.items():
+                values = tuple(
+                    graph.entity_value(one.subject) if inverse else graph.value(one) for one in found[:_VALUES]
+                )
+                label = graph.property_label(prop)
+                offers[prop, inverse] = PropertyOffer(prop, label, inverse, max(1, len(found)), values)
+        ranked = self._matcher.match_question(question, offers) if question else []
+        asked = {(match.property, match.inverse): match.score for match in ranked}
 
+        def order(path: PropertyPath) -> tuple[float, bool, int, str]:
+            row = graph.properties.get(path[0])
+            return -asked.get(path, 0.0), path[1], -(row.uses if row else 0), path[0]
+
+        return tuple(offers[path] for path in sorted(offers, key=order))
+
+    @source_errors()
     def label(self, iri: str) -> str:
-        with source_errors():
-            return self._graph.property_label(iri) if iri in self._graph.properties else self._graph.label(iri)
+        return self._graph.property_label(iri) if iri in self._graph.properties else self._graph.label(iri)
 
-    def query(
-        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
-    ) -> QueryRows:
-        with source_errors():
-            directory = self._graph.directory
-            found = run_query(directory, sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
-            return rows_of(self._graph, sparql, found)
-
-    def query_session(self) -> QuerySession:
-        """See :class:`QuerySessions`."""
+    def query_session(self) -> GraphQuerySession:
         session = GraphQuerySession(self._graph)
         self._sessions.add(session)
         return session
-
-    # -- facts as text, see :class:`FactText`
 
     @property
     def facts_missing(self) -> str:
         return self._facts.missing
 
+    @source_errors()
     def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
         cancellation.check()
-        with source_errors():
-            return self._facts.search(query, number)
+        return self._facts.search(query, number)
 
     def close(self) -> None:
         for session in tuple(self._sessions):

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.article_indexes import build_articles
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.indexing import store
-from atomr_local.indexing.text_index.index import Vectors, build_text_index
+from atomr_local.indexing.text_index.index import Vectors
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.text_hits import behind, names_found
@@ -26,10 +25,7 @@ PAGES = {
 
 
 def built(folder: Path, name: str, vectors: Vectors) -> TextSource:
-    file = folder / f"{name}.jsonl"
-    file.write_text("\n".join(json.dumps({"id": title, "title": title, "text": text}) for title, text in PAGES.items()))
-    build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)
-    return TextSource(store.index_path("text", name), FakeEmbedder())
+    return TextSource(build_articles(folder, name, PAGES, vectors=vectors), FakeEmbedder())
 
 
 def titles(source: TextSource, **chosen: Any) -> list[str]:
@@ -103,10 +99,7 @@ def test_hostile_titles_are_only_words(tmp_path: Path) -> None:
     hostile = {
         "Zorbograph": 'The zorbograph of "Ilda OR Marrek" AND (Tosswick:* \x1b[31m NOT Quell^9 names ' + "A" * 9000
     }
-    file = tmp_path / "hostile.jsonl"
-    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in (PAGES | hostile).items()))
-    build_text_index([file], "hostile", embedder=FakeEmbedder())
-    source = TextSource(store.index_path("text", "hostile"), FakeEmbedder())
+    source = TextSource(build_articles(tmp_path, "hostile", PAGES | hostile), FakeEmbedder())
     assert titles(source, top_k=8)
     source.close()
 

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.article_indexes import build_articles
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.assistant.session import Session
 from atomr_local.errors import AtomrError, Cancelled, MissingPartError, ModelError
-from atomr_local.indexing import store
 from atomr_local.indexing.embedding.bert import BertPairs, Unsuited
-from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
@@ -322,10 +321,7 @@ TEXTS = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    file = tmp_path / "corpus.jsonl"
-    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in TEXTS.items()))
-    build_text_index([file], "lakes", embedder=FakeEmbedder())
-    return store.index_path("text", "lakes")
+    return build_articles(tmp_path, "lakes", TEXTS)
 
 
 class FakeReranker:

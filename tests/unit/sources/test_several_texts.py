@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.article_indexes import build_articles
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.store import resolve
-from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.sources.protocol import Request, Retrieval
 from atomr_local.sources.registry import open_texts
 from atomr_local.sources.several_texts import SeveralTexts
@@ -36,11 +35,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOMR_HOME", str(folder))
-        for name, articles, vectors in (("wiki", WIKI, "now"), ("notes", NOTES, "later")):
-            file = folder / f"{name}.jsonl"
-            rows = [{"id": f"p{i}", "title": title, "text": text} for i, (title, text) in enumerate(articles.items())]
-            file.write_text("\n".join(map(json.dumps, rows)))
-            build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)  # type: ignore[arg-type]
+        build_articles(folder, "wiki", WIKI, prefix="p")
+        build_articles(folder, "notes", NOTES, prefix="p", vectors="later")
     return folder
 
 
@@ -89,13 +85,11 @@ def test_what_the_first_passages_name_is_found_in_another_index(
     notes |= {f"List {i}": f"The yellow list number {i} of boats that were rented." for i in range(40)}
     wiki = {f"Person {i}": f"Person {i} was born in the village of Oakham in 19{i:02}." for i in range(60)}
     wiki["Zacharias Quillfeather"] = "Zacharias Quillfeather was a baker; his cradle stood in Nemi."
-    for name, articles, vectors in (("wiki", wiki, "now"), ("notes", notes, "later")):
-        file = tmp_path / f"{name}.jsonl"
-        rows = [{"id": f"p{i}", "title": title, "text": text} for i, (title, text) in enumerate(articles.items())]
-        file.write_text("\n".join(map(json.dumps, rows)))
-        build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)  # type: ignore[arg-type]
+    directories = [
+        build_articles(tmp_path, "wiki", wiki, prefix="p"),
+        build_articles(tmp_path, "notes", notes, prefix="p", vectors="later"),
+    ]
     question = "Who rented the yellow boat, and where was the renter born?"
-    directories = [store.index_path("text", name) for name in ("wiki", "notes")]
     with closing(open_texts(directories, FakeEmbedder())) as source:
         few = source.retrieve(Request(question, question, top_k=3), Cancellation())
         more = source.retrieve(Request(question, question, top_k=10), Cancellation())

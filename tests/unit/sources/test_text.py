@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Sequence
@@ -8,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.article_indexes import build_articles, build_wiki
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import connect
 from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources import text_hits
@@ -52,14 +51,9 @@ def embedder() -> SentenceEmbedder:
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     home = tmp_path_factory.mktemp("home")
-    file = home / "corpus.jsonl"
-    file.write_text(
-        "\n".join(json.dumps({"id": f"p{i}", "title": t, "text": x}) for i, (t, x) in enumerate(ARTICLES.items()))
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOMR_HOME", str(home))
-        build_text_index([file], "small", embedder=embedder)
-        return store.index_path("text", "small")
+        return build_articles(home, "small", ARTICLES, prefix="p", embedder=embedder)
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +115,7 @@ def test_first_in_one_search_goes_before_middling_in_both(tmp_path: Path) -> Non
     """The page whose every word is asked for leads, though by meaning others are nearer."""
     texts = {f"Page {i}": f"common words number{i} common words" for i in range(12)}
     texts["Wanted"] = "quokka " + " ".join(f"other{i}" for i in range(40))
-    file = tmp_path / "corpus.jsonl"
-    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
-    build_text_index([file], "ranks", embedder=FakeEmbedder())
-    source = TextSource(store.index_path("text", "ranks"), FakeEmbedder())
+    source = TextSource(build_articles(tmp_path, "ranks", texts), FakeEmbedder())
     found = source.retrieve(Request("common words quokka", "common words quokka"), Cancellation()).evidence
     assert "Wanted" in [item.title for item in found]
     assert [item.score for item in found] == [round(1 / (60 + place), 6) for place in (1, 2, 3)]
@@ -161,10 +152,7 @@ class MeaningEmbedder(FakeEmbedder):
 
 @pytest.fixture
 def modes(tmp_path: Path) -> TextSource:
-    file = tmp_path / "modes.jsonl"
-    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in MODE_PAGES.items()))
-    build_text_index([file], "modes", embedder=MeaningEmbedder())
-    return TextSource(store.index_path("text", "modes"), MeaningEmbedder())
+    return TextSource(build_articles(tmp_path, "modes", MODE_PAGES, embedder=MeaningEmbedder()), MeaningEmbedder())
 
 
 def test_each_mode_has_its_own_order(modes: TextSource) -> None:
@@ -307,12 +295,6 @@ def test_closed(directory: Path, embedder: SentenceEmbedder) -> None:
         source.retrieve(Request("lake", "lake"), Cancellation())
 
 
-DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">
-<siteinfo><dbname>testwiki</dbname><namespaces><namespace key="0" case="first-letter" /></namespaces></siteinfo>
-{pages}</mediawiki>"""
-PAGE = """<page><title>{title}</title><ns>0</ns><id>{id}</id>{redirect}<revision><id>1</id>
-<text xml:space="preserve">{text}</text></revision></page>
-"""
 PAGES = {
     "Lake Lario": "#REDIRECT [[Lake Como]]",
     "Lake Como": "Lake Como is deep. " + "It has steep shores. " * 8
@@ -324,14 +306,7 @@ PAGES = {
 
 @pytest.fixture
 def wiki(tmp_path: Path) -> TextSource:
-    pages = ""
-    for i, (title, text) in enumerate(PAGES.items(), 1):
-        redirect = '<redirect title="Lake Como" />' if text.startswith("#") else ""
-        pages += PAGE.format(title=title, id=i, redirect=redirect, text=text)
-    file = tmp_path / "dump.xml"
-    file.write_text(DUMP.format(pages=pages), encoding="utf-8")
-    build_text_index([file], "wiki", embedder=FakeEmbedder())
-    return TextSource(store.index_path("text", "wiki"), FakeEmbedder())
+    return TextSource(build_wiki(tmp_path, PAGES), FakeEmbedder())
 
 
 def test_a_redirect_leads_to_its_page(wiki: TextSource) -> None:
@@ -363,10 +338,7 @@ def test_what_says_the_same_is_folded_and_what_differs_in_a_number_is_not(tmp_pa
     long = " ".join(f"{word} {other}" for word, other in zip(words * 2, words[7:] + words, strict=False))
     texts = {"Page": f"{long} in town.", "Mirror": f"{long}, in Town!", "Other": f"{text} in 1950.",
              "Next": f"{text} in 1951.", "Short one": "A village in Como.", "Short two": "A village in Lodi."}  # fmt: skip
-    file = tmp_path / "corpus.jsonl"
-    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
-    build_text_index([file], "alike", embedder=FakeEmbedder())
-    source = TextSource(store.index_path("text", "alike"), FakeEmbedder())
+    source = TextSource(build_articles(tmp_path, "alike", texts), FakeEmbedder())
     found = find(source, f"{words[0]} {words[1]} village", top_k=10)
     assert len({"Page", "Mirror"} & set(found)) == 1
     assert {"Other", "Next", "Short one", "Short two"} <= set(found)

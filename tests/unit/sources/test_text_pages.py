@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.article_indexes import build_wiki
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.errors import SourceError
@@ -16,12 +17,6 @@ from atomr_local.indexing.text_index.table import connect
 from atomr_local.sources.protocol import Pages
 from atomr_local.sources.text import TextSource
 
-DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">
-<siteinfo><dbname>testwiki</dbname><namespaces><namespace key="0" case="first-letter" /></namespaces></siteinfo>
-{pages}</mediawiki>"""
-PAGE = """<page><title>{title}</title><ns>0</ns><id>{id}</id>{redirect}<revision><id>1</id>
-<text xml:space="preserve">{text}</text></revision></page>
-"""
 LONG = "".join(
     f"Shore number {number} is steep and has villas, gardens, steps and a landing place. " for number in range(40)
 )
@@ -40,16 +35,9 @@ PAGES = {
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
-    pages = ""
-    for i, (title, text) in enumerate(PAGES.items(), 1):
-        redirect = '<redirect title="Lake Como" />' if text.startswith("#") else ""
-        pages += PAGE.format(title=title, id=i, redirect=redirect, text=text)
-    file = home / "dump.xml"
-    file.write_text(DUMP.format(pages=pages), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOMR_HOME", str(home))
-        build_text_index([file], "wiki", embedder=FakeEmbedder())
-        return store.index_path("text", "wiki")
+        return build_wiki(home, PAGES)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from itertools import chain
 from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
-from atomr_local.language.question import TimeConstraint, read_question
+from atomr_local.language.question import read_question
 from atomr_local.language.words import singulars
 from atomr_local.sources.graph.knowledge_graph import (
     FIRST_PAGE,
@@ -22,20 +22,23 @@ from atomr_local.sources.graph.knowledge_graph import (
     bound,
     term_iri,
 )
-from atomr_local.sources.graph.linking import Head, HeadLinker, Linker, tie_factor
+from atomr_local.sources.graph.linking import Head, HeadLinker, Linker, retrieved, tie_factor
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.selection import PropertySelector, clear_match
 from atomr_local.sources.graph.qualified_statements import requested_time
 from atomr_local.sources.graph.relate.values import (
+    Asked,
     Containment,
     FollowedValues,
     Level,
     PropertyFollower,
+    ValueCount,
     can_count,
     count_values,
     countable,
     counted,
     distinct_values,
+    first_of,
     is_other,
     kind_named,
     ordered_values,
@@ -64,8 +67,6 @@ _LEAST_SHARE = 0.5
 _SHOWN = 5
 _MOST_TYPES = 200  # of thousands of values, to be looked at one by one
 
-AskedFor = Callable[[Sequence[str]], tuple[str | None, bool]]
-
 
 @dataclass(frozen=True, slots=True)
 class NamedClass:
@@ -78,8 +79,10 @@ class NamedClass:
 class ClassMembers:
     """Reads classes out of wordings, over one graph. Thread-safe."""
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: KnowledgeGraph, matcher: PropertyMatcher) -> None:
         self._graph = graph
+        self._matcher = matcher
+        self._types = "|".join(map(bound, graph.type_properties))
         self.named = lru_cache(maxsize=512)(self._named)
         self._above = lru_cache(maxsize=2048)(self._classes_above)
         self._apart = lru_cache(maxsize=2048)(self._apart_uncached)
@@ -121,8 +124,7 @@ class ClassMembers:
         if f" {named.name} " in f" {name_key(self._graph.label(iri))} ":
             return False
         classes = " ".join(map(bound, sorted(named.iris)))
-        types = "|".join(map(bound, self._graph.type_properties))
-        query = f"VALUES ?class {{ {classes} }} ?value ({types}) {bound(iri)} . ?value ({types}) ?class ."
+        query = f"VALUES ?class {{ {classes} }} ?value ({self._types}) {bound(iri)} . ?value ({self._types}) ?class ."
         return not self._graph.select(f"SELECT ?value WHERE {{ {query} }}", 1).rows
 
     def _classes_above(self, iri: str) -> frozenset[str]:
@@ -169,9 +171,9 @@ class ClassMembers:
         """Those of the pattern's values that may be of another class: a type that they have would by itself say so;
         None where there are too many types. Most hubs have none, and no value's types need to be read."""
         graph = self._graph
-        typed = f"{pattern}\n  ?value {'|'.join(map(bound, graph.type_properties))} ?type ."
-        if not graph.type_properties:
+        if not self._types:
             return frozenset()
+        typed = f"{pattern}\n  ?value {self._types} ?type ."
         types = graph.select(f"SELECT DISTINCT ?type WHERE {{\n  {typed}\n}}", _MOST_TYPES)
         if types.cut:
             return None
@@ -183,98 +185,18 @@ class ClassMembers:
         found = graph.select(query, VALUE_LIMIT)
         return None if found.cut else frozenset(row["value"] for row in found.rows)
 
-    def lying_in(self, head: str, link: float, wording: str, query: str, *, counting: bool = False) -> Retrieval | None:
-        """What is of the class that the wording names and lies in the head; None if nothing is.
-
-        Args:
-            link: how surely the head was linked, 0 to 1.
-            counting: how many there are is asked for.
-        """
-        named = self.named(wording)
+    def of_head(self, asked: Asked) -> Retrieval | None:
+        """What is of the class that the wording names and lies in the first head, else what has it as a value: "lakes"
+        of Africa, "films" of a director. None if the wording names no class, or nothing is."""
+        named = self.named(asked.wording)
         if named is None:
             return None
-        return self._listed(head, link, named, self._pattern(head, named), SURE, query, counting=counting)
+        found = self._listed(asked, named, self._lying_in(asked.heads[0].iri, named), SURE)
+        return found or self._pointing_to(asked, named)
 
-    def pointing_to(
-        self, head: str, link: float, wording: str, query: str, asked: AskedFor, *, counting: bool = False
-    ) -> Retrieval | None:
-        """What is of the class that the wording names and has the head as a value: "films" of a director.
-
-        Args:
-            link: how surely the head was linked, 0 to 1.
-            asked: of several properties, the one that the question most likely asks for, and whether it clearly does.
-            counting: how many there are is asked for.
-        """
-        named = self.named(wording)
-        if named is None:
-            return None
-        found = self._graph.select(
-            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {self._things(named)}\n"
-            f"  ?value ?property {bound(head)} .\n}} GROUP BY ?property"
-        )
-        counts = {row["property"]: int(row["count"]) for row in found.rows if "property" in row}
-        counts = {prop: count for prop, count in counts.items() if prop not in TYPE_PROPERTIES}
-        if not counts:
-            return None
-        likeliest, clear = asked(list(counts)) if len(counts) > 1 else (next(iter(counts)), True)
-        prop = likeliest or max(counts, key=lambda one: (counts[one], one))
-        pattern = f"{self._things(named)}\n  ?value {bound(prop)} {bound(head)} ."
-        relation = SURE if clear else UNDERSTOOD
-        return self._listed(head, link, named, pattern, relation, query, counting=counting)
-
-    def _listed(
-        self,
-        head: str,
-        link: float,
-        named: NamedClass,
-        pattern: str,
-        relation: float,
-        query: str,
-        *,
-        counting: bool,
-    ) -> Retrieval | None:
-        graph = self._graph
-        # Members are not read in pages: the order in which a join gives them is not the same every time.
-        answer = graph.labelled(pattern, FIRST_PAGE if counting else VALUE_LIMIT)
-        score = round(link * relation, 4)
-        known = {iri: label or shown_name(iri) for iri, label in answer.values if iri}
-        if not known:
-            return None
-        values = [Value(label, ValueKind.ENTITY, iri, score) for iri, label in known.items()]
-        values.sort(key=lambda value: value.text)
-        name = graph.label(head)
-        shown = [value.text for value in values[:ROW_LIMIT]]
-        more = [f"and {len(values) - ROW_LIMIT} more"] if len(values) > ROW_LIMIT else []
-        text = f"{name} — {named.name}: {', '.join(shown + more)}."
-        dropped = [f"more than {VALUE_LIMIT}: the rest were left out"] if answer.cut else []
-        evidence = [answer.evidence(name, text, score, query)]
-        if counting:
-            number = len(values)
-            if answer.cut:
-                number, counted = graph.count(pattern)
-                evidence.append(counted.evidence(name, f"{name} — {named.name}: {number} in all.", score, query))
-                dropped = [f"of {number} the first {len(values)} were read; all were counted"]
-            else:
-                evidence = [replace(evidence[0], text=f"{text} {number} in all.")]
-            values = [Value(str(number), ValueKind.NUMBER, None, score)]
-        return Retrieval(
-            tuple(evidence),
-            tuple(values),
-            link,
-            relation,
-            decided=True,
-            dropped=tuple(dropped),
-            linked=graph.entity_value(head, link),
-        )
-
-    def _things(self, named: NamedClass) -> str:
-        """The pattern of what is of the class, or of a kind of it."""
-        classes, types = " ".join(map(bound, sorted(named.iris))), "|".join(map(bound, self._graph.type_properties))
-        return f"VALUES ?class {{ {classes} }}\n  ?value ({types})/{bound(SUBCLASS_OF)}* ?class ."
-
-    def _pattern(self, head: str, named: NamedClass) -> str:
-        """Things of the class that lie in the head, by whatever steps; a thing whose own country or continent is stated
-        lies nowhere else."""
+    def _lying_in(self, head: str, named: NamedClass) -> str:
+        """The pattern of what is of the class and lies in the head, by whatever steps; a thing whose own country or
+        continent is stated lies nowhere else."""
         within = "|".join(map(bound, _LIES_IN))
         lines = [self._things(named), f"?value ({within})+ {bound(head)} ."]
         for prop in map(bound, _STATED):
@@ -284,6 +206,55 @@ class ClassMembers:
                 )
         return "\n  ".join(lines)
 
+    def _pointing_to(self, asked: Asked, named: NamedClass) -> Retrieval | None:
+        """What is of the class and has the head as a value, of several properties of the one that is asked for."""
+        head = bound(asked.heads[0].iri)
+        found = self._graph.select(
+            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {self._things(named)}\n"
+            f"  ?value ?property {head} .\n}} GROUP BY ?property"
+        )
+        counts = {row["property"]: int(row["count"]) for row in found.rows if "property" in row}
+        counts = {prop: count for prop, count in counts.items() if prop not in TYPE_PROPERTIES}
+        if not counts:
+            return None
+        prop, clear = max(counts, key=lambda one: (counts[one], one)), len(counts) == 1
+        question = asked.request.question
+        if not clear and question:
+            ranked = self._matcher.match_question(question, {(one, True) for one in counts})
+            prop, clear = ranked[0].property if ranked else prop, clear_match(ranked) is not None
+        pattern = f"{self._things(named)}\n  ?value {bound(prop)} {head} ."
+        return self._listed(asked, named, pattern, SURE if clear else UNDERSTOOD)
+
+    def _things(self, named: NamedClass) -> str:
+        """The pattern of what is of the class, or of a kind of it."""
+        classes = " ".join(map(bound, sorted(named.iris)))
+        return f"VALUES ?class {{ {classes} }}\n  ?value ({self._types})/{bound(SUBCLASS_OF)}* ?class ."
+
+    def _listed(self, asked: Asked, named: NamedClass, pattern: str, relation: float) -> Retrieval | None:
+        graph, head, query = self._graph, asked.heads[0], asked.request.query
+        # Members are not read in pages: the order in which a join gives them is not the same every time.
+        answer = graph.labelled(pattern, FIRST_PAGE if asked.counts else VALUE_LIMIT)
+        score = round(head.score * relation, 4)
+        known = {iri: label or shown_name(iri) for iri, label in answer.values if iri}
+        if not known:
+            return None
+        values = [Value(label, ValueKind.ENTITY, iri, score) for iri, label in known.items()]
+        values.sort(key=lambda value: value.text)
+        name = graph.label(head.iri)
+        text = f"{name} — {named.name}: {', '.join(first_of(values, ROW_LIMIT))}."
+        dropped = [f"more than {VALUE_LIMIT}: the rest were left out"] if answer.cut else []
+        evidence = [answer.evidence(name, text, score, query)]
+        if asked.counts:
+            number = len(values)
+            if answer.cut:
+                number, counting = graph.count(pattern)
+                evidence.append(counting.evidence(name, f"{name} — {named.name}: {number} in all.", score, query))
+                dropped = [f"of {number} the first {len(values)} were read; all were counted"]
+            else:
+                evidence = [replace(evidence[0], text=f"{text} {number} in all.")]
+            values = [Value(str(number), ValueKind.NUMBER, None, score)]
+        return retrieved(graph, head, relation, evidence, values, dropped)
+
 
 _BEHIND_BEST = 0.22
 _EQUAL = 0.02
@@ -292,9 +263,16 @@ _BY_RELATION = 0.9
 _RELATE_SHOWN = 12
 _COUNTED = 0.6
 
+Reading = Callable[[Asked], Retrieval | None]
+"""One way to take the wording of a relation; None where it does not apply or gives nothing."""
+
 
 class Relate:
-    """The operator over one graph. Thread-safe."""
+    """The operator over one graph. Thread-safe.
+
+    A wording can be read in several ways: as a relation, as another entity, as the number of something, as one of
+    several in time, as a class. The readings are tried in turn, and the first that answers stands.
+    """
 
     def __init__(self, graph: KnowledgeGraph, linker: Linker, matcher: PropertyMatcher) -> None:
         self._graph = graph
@@ -303,54 +281,56 @@ class Relate:
         self._selector = PropertySelector(graph, matcher)
         self._containment = Containment(graph, linker)
         self._follower = PropertyFollower(graph)
-        self._classes = ClassMembers(graph)
+        self._classes = ClassMembers(graph, matcher)
 
     def run(self, request: Request, cancellation: Cancellation) -> Retrieval:
         if len(request.arguments) < 2:
             return Retrieval()
-        head, relation = request.arguments[0], request.arguments[1]
-        heads = self._heads.candidates(head, request.question)
+        heads = self._heads.candidates(request.arguments[0], request.question)
         if not heads:
             return Retrieval(link_score=0.0)
-        is_entity = relation.iri is not None or relation.kind is ValueKind.ENTITY
-        wording, time = relation.text, None
-        if self._graph.has_qualifiers and not is_entity:
-            wording, time = requested_time(wording, request.question, head.text)
-        level = None if is_entity else requested_level(wording, request.question)
-        meant, ranked = (wording, []) if is_entity else self._ranked(wording, level, request.question, head.text)
+        asked = self._asked(request, heads, cancellation)
         cancellation.check()
-        # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
-        doubtful = is_entity or not ranked or ranked[0].score < SURE
-        found = self._read_as_entity_or_count(heads, request, is_entity, cancellation) if doubtful else None
-        listed = not is_entity and time is None
-        if found is None and doubtful and listed:
-            found = self._ordered(heads, wording, request)
-        if found is None and listed and (doubtful or not self._selector.has_named(heads[0].iri, ranked)):
-            found = self._of_class(heads[0], wording, request)
-        found = found or self._stated(heads, meant, ranked, time, level, request, cancellation)
-        if found is None and not doubtful and listed:
-            found = self._of_class(heads[0], wording, request)
-        if found is not None:
-            return found
-        understood = bool(ranked) and ranked[0].score >= SURE
-        relation_score = ranked[0].score if understood else 0.0
-        return Retrieval(
-            link_score=heads[0].score,
-            relation_score=relation_score,
-            decided=understood,
-            linked=self._linked(heads[0]),
-        )
+        for reading in self._readings(asked):
+            found = reading(asked)
+            if found is not None:
+                return found
+        return retrieved(self._graph, heads[0], asked.ranked[0].score if asked.sure else 0.0, decided=asked.sure)
 
-    def _stated(
-        self,
-        heads: Sequence[Head],
-        wording: str,
-        ranked: Sequence[PropertyMatch],
-        time: TimeConstraint | None,
-        level: Level | None,
-        request: Request,
-        cancellation: Cancellation,
-    ) -> Retrieval | None:
+    def _asked(self, request: Request, heads: Sequence[Head], cancellation: Cancellation) -> Asked:
+        head, relation = request.arguments[0].text, request.arguments[1]
+        wording, question = relation.text, request.question
+        if relation.iri is not None or relation.kind is ValueKind.ENTITY:
+            return Asked(request, heads, wording, cancellation, is_entity=True)
+        time = None
+        if self._graph.has_qualifiers:
+            wording, time = requested_time(wording, question, head)
+        level, ranked = requested_level(wording, question), self._matcher.rank(wording, question, head)
+        of_places = self._matcher.rank(level.place_wording, head=head) if level and level.place_wording else []
+        asked = Asked(request, heads, wording, cancellation, time=time, level=level, relation=wording, ranked=ranked)
+        if level and of_places and (not ranked or of_places[0].score > ranked[0].score):
+            # "Country of birth" is "place of birth" where no property is called so.
+            return replace(asked, relation=level.place_wording, ranked=of_places)
+        return asked
+
+    def _readings(self, asked: Asked) -> Iterator[Reading]:
+        """The readings, the likeliest first. A wording that is surely a relation is read as nothing else, but for a
+        class where the head has no such relation."""
+        plain = not asked.is_entity and asked.time is None
+        if not asked.sure:
+            yield self._between
+            if not asked.is_entity:
+                yield self._counted
+            if plain:
+                yield self._ordered
+        stated_first = asked.sure and plain and self._selector.has_named(asked.heads[0].iri, asked.ranked)
+        if plain and not stated_first:
+            yield self._classes.of_head
+        yield self._stated
+        if stated_first:
+            yield self._classes.of_head
+
+    def _stated(self, asked: Asked) -> Retrieval | None:
         """What is stated of the first of the heads that has what is asked for; None if none has.
 
         The bearers of a last name are looked for only where nothing else of that name has it.
@@ -358,45 +338,30 @@ class Relate:
 
         def by_last_name() -> Iterator[Head]:
             if not taken:
-                yield from self._heads.bearers(request.arguments[0], heads[0])
+                yield from self._heads.bearers(asked.request.arguments[0], asked.heads[0])
 
         taken: list[tuple[Head, Retrieval]] = []
-        for candidate in chain(heads, by_last_name()):
-            if taken and taken[0][0].score - candidate.score > _EQUAL:
+        for head in chain(asked.heads, by_last_name()):
+            if taken and taken[0][0].score - head.score > _EQUAL:
                 break
-            cancellation.check()
-            chosen = self._selector.select(candidate.iri, wording, ranked, time, request.question)
-            if chosen:
-                found: Retrieval | None = self._answer(candidate, chosen, request, time, level, cancellation)
-            else:
-                found = self._values_above(candidate, level, ranked, request)
+            asked.cancellation.check()
+            chosen = self._selector.select(head.iri, asked.relation, asked.ranked, asked.time, asked.request.question)
+            found = self._answer(asked, head, chosen) if chosen else self._values_above(asked, head)
             if found is not None:
-                taken.append((candidate, found))
-        return self._disambiguated(taken, heads) if taken else None
+                taken.append((head, found))
+        return self._disambiguated(taken, asked.heads) if taken else None
 
-    def _ordered(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
+    def _ordered(self, asked: Asked) -> Retrieval | None:
         """ "First president": of the values of what is surely a relation the one that the evidence's order gives."""
-        rest, order = requested_order(wording)
-        ranked = self._matcher.rank(rest, "", request.arguments[0].text) if order is not None else []
-        for head in heads:
+        rest, order = requested_order(asked.wording)
+        if order is None:
+            return None
+        ranked = self._matcher.rank(rest, "", asked.request.arguments[0].text)
+        for head in asked.heads:
             for match in (match for match in ranked if match.score >= SURE):
-                if order is not None and self._graph.has(head.iri, match.property, inverse=match.inverse):
-                    return ordered_values(self._graph, head.iri, match, order, head.score, request)
+                if self._graph.has(head.iri, match.property, inverse=match.inverse):
+                    return ordered_values(self._graph, head, match, order, asked.request)
         return None
-
-    def _of_class(self, head: Head, wording: str, request: Request) -> Retrieval | None:
-        """ "Lakes" of Africa, "films" of a director: things of the class that lie in the head or have it as a value."""
-
-        def asked(properties: Sequence[str]) -> tuple[str | None, bool]:
-            paths = {(prop, True) for prop in properties}
-            ranked = self._matcher.match_question(request.question, paths) if request.question else []
-            return ranked[0].property if ranked else None, clear_match(ranked) is not None
-
-        counting = read_question(request.question).counts
-        classes, link, query = self._classes, head.score, request.query
-        return classes.lying_in(head.iri, link, wording, query, counting=counting) or classes.pointing_to(
-            head.iri, link, wording, query, asked, counting=counting
-        )
 
     def _disambiguated(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
         """The first of what entities of one name have. Where one alone has what is asked for, that tells it from the
@@ -413,99 +378,45 @@ class Relate:
             return replace(found, link_score=round(min(_BY_RELATION, head.score / tie_factor(head.tied)), 4))
         return found
 
-    def _read_as_entity_or_count(
-        self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
-    ) -> Retrieval | None:
-        """The relation read as an entity, or as the number of something's values."""
-        between = self._between(heads, request.arguments[1], request, is_entity)
-        return between if between is not None or is_entity else self._counted(request, cancellation)
-
-    def _ranked(self, wording: str, level: Level | None, question: str, head: str) -> tuple[str, list[PropertyMatch]]:
-        """The wording with the matcher's ranking; "country of birth" is "place of birth" where no property is called
-        so."""
-        ranked = self._matcher.rank(wording, question, head)
-        if level is None or not level.place_wording:
-            return wording, ranked
-        of_places = self._matcher.rank(level.place_wording, head=head)
-        if of_places and (not ranked or of_places[0].score > ranked[0].score):
-            return level.place_wording, of_places
-        return wording, ranked
-
-    def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
+    def _counted(self, asked: Asked) -> Retrieval | None:
         """ "Number of children": how many values "children" has, where no property states the number."""
+        request = asked.request
         head, relation = request.arguments[0], request.arguments[1]
         wording = read_question(relation.text).number_of
         if not wording:
             return None
         question = request.question or f"How many {wording}?"
-        asked = replace(request, arguments=(head, Value(wording)), question=question)
-        counted = self.run(asked, cancellation)
-        sure = (counted.relation_score or 0.0) >= _COUNTED  # a number cannot be seen to be of something else
-        return counted if sure and any(value.kind is ValueKind.NUMBER for value in counted.values) else None
+        number = self.run(replace(request, arguments=(head, Value(wording)), question=question), asked.cancellation)
+        sure = (number.relation_score or 0.0) >= _COUNTED  # a number cannot be seen to be of something else
+        return number if sure and any(value.kind is ValueKind.NUMBER for value in number.values) else None
 
-    def _answer(
-        self,
-        head: Head,
-        chosen: Sequence[PropertyMatch],
-        request: Request,
-        time: TimeConstraint | None,
-        level: Level | None,
-        cancellation: Cancellation,
-    ) -> Retrieval:
+    def _answer(self, asked: Asked, head: Head, chosen: Sequence[PropertyMatch]) -> Retrieval:
+        level, time, graph = asked.level, asked.time, self._graph
         at_level = level is not None and all(self._containment.applies(level, match) for match in chosen)
-        counting = read_question(request.question).counts and chosen[0].score >= _COUNTED
+        counting = asked.counts and chosen[0].score >= _COUNTED
         # What has more values than a page is counted in the store, and the others need not be read.
-        in_store = counting and time is None and not at_level and can_count(self._graph, chosen)
-        found = self._followed(head, chosen, request, time, cancellation, first_only=in_store)
+        in_store = counting and time is None and not at_level and can_count(graph, chosen)
+        found = self._follower.follow(asked, head, chosen, first_only=in_store)
         if in_store and found.cut and not countable(found.values, chosen):
-            found = self._followed(head, chosen, request, time, cancellation)
+            found = self._follower.follow(asked, head, chosen)
         values, whole = distinct_values(found.values), not found.dropped
-        if all(match.inverse for match in chosen) and not read_question(request.question).counts:
+        if all(match.inverse for match in chosen) and not asked.counts:
             # A property says itself of what kind its values are; what points to the head may be of any.
             pattern = values_pattern(head.iri, chosen)
-            values, others = self._classes.kept(values, request.arguments[1].text, pattern, cancellation)
+            values, others = self._classes.kept(values, asked.request.arguments[1].text, pattern, asked.cancellation)
             found.dropped += [others] if others else []
-        if level is not None and values and at_level:
-            values = self._at_level(values, level, request, found)
+        if level is not None and at_level and values:
+            values = self._at_level(asked, level, values, found)
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
-                return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
-        elif counting and countable(values, chosen):
-            if found.cut and time is None:
-                values = self._count_in_store(values, head, chosen, request, found)
-            elif whole:
-                values = self._count(values, head, chosen[0], request, found)
-        return Retrieval(
-            evidence=tuple(found.evidence),
-            values=tuple(values),
-            link_score=head.score,
-            relation_score=chosen[0].score,
-            # Statements of other times than the one asked for do not say that there is no answer.
-            decided=bool(values) or time is None,
-            dropped=tuple(found.dropped),
-            linked=self._linked(head),
-        )
+                return retrieved(graph, head, chosen[0].score, found.evidence, decided=False)
+        elif counting and countable(values, chosen) and (whole or (found.cut and time is None)):
+            values = self._number(asked, head, chosen, values, found)
+        # Statements of other times than the one asked for do not say that there is no answer.
+        decided = bool(values) or time is None
+        return retrieved(graph, head, chosen[0].score, found.evidence, values, found.dropped, decided=decided)
 
-    def _followed(
-        self,
-        head: Head,
-        chosen: Sequence[PropertyMatch],
-        request: Request,
-        time: TimeConstraint | None,
-        cancellation: Cancellation,
-        *,
-        first_only: bool = False,
-    ) -> FollowedValues:
-        found = FollowedValues()
-        for match in chosen:
-            if time is None or not self._follower.follow_at(time, head, match, request, found):
-                self._follower.follow(head, match, request, found, cancellation, first_only=first_only)
-        return found
-
-    def _linked(self, head: Head) -> Value:
-        return self._graph.entity_value(head.iri, head.score)
-
-    def _at_level(self, places: Sequence[Value], level: Level, request: Request, found: FollowedValues) -> list[Value]:
+    def _at_level(self, asked: Asked, level: Level, places: Sequence[Value], found: FollowedValues) -> list[Value]:
         """What of the level contains the places; the places themselves where only the question asks for the level
         and the graph does not say what they are."""
         values: list[Value] = []
@@ -518,7 +429,7 @@ class Relate:
                     values.append(place)
                 continue
             values += [self._graph.entity_value(iri, place.score) for iri in containing.places]
-            found.evidence += self._steps(containing.steps, place.score or 0.0, request)
+            found.evidence += self._steps(containing.steps, place.score or 0.0, asked.request)
         return distinct_values(values)
 
     def _steps(self, steps: Sequence[Statement], score: float, request: Request) -> list[Evidence]:
@@ -534,87 +445,67 @@ class Relate:
             for subject, prop in pairs
         ]
 
-    def _values_above(
-        self, head: Head, level: Level | None, ranked: Sequence[PropertyMatch], request: Request
-    ) -> Retrieval | None:
+    def _values_above(self, asked: Asked, head: Head) -> Retrieval | None:
         """The country or continent of what contains the head, where the head has none of its own."""
-        if level is None or not ranked:
-            return None
-        stating = [match for match in ranked if self._containment.states(level, match)]
-        if not stating or ranked[0].score - stating[0].score > _BEHIND_BEST:
+        level, ranked = asked.level, asked.ranked
+        stating = [match for match in ranked if level is not None and self._containment.states(level, match)]
+        if level is None or not stating or ranked[0].score - stating[0].score > _BEHIND_BEST:
             return None
         containing = self._containment.containing(head.iri, level)
         if containing is None or not containing.steps:
             return None
         score = round(head.score * stating[0].score, 4)
-        values = tuple(self._graph.entity_value(iri, score) for iri in containing.places)
-        evidence = tuple(self._steps(containing.steps, score, request))
-        return Retrieval(evidence, values, head.score, stating[0].score, decided=True, linked=self._linked(head))
+        values = [self._graph.entity_value(iri, score) for iri in containing.places]
+        evidence = self._steps(containing.steps, score, asked.request)
+        return retrieved(self._graph, head, stating[0].score, evidence, values)
 
-    def _count(
-        self, values: Sequence[Value], head: Head, match: PropertyMatch, request: Request, found: FollowedValues
+    def _number(
+        self, asked: Asked, head: Head, chosen: Sequence[PropertyMatch], values: list[Value], found: FollowedValues
     ) -> list[Value]:
-        """How many values there are of the kind asked for, in the values' place."""
-        label, name = self._graph.property_label(match.property), self._graph.label(head.iri)
-        last = found.evidence[-1]
-        types = self._graph.types_of([value.iri for value in values if value.iri is not None])
-        of_kind, kind = counted(values, request.question, lambda iri: list(map(self._graph.label, types[iri])))
-        without = f", without {len(values) - len(of_kind)} not of the kind '{kind}'" if kind else ""
-        listed = f"{last.text} {name} — {label}: {len(of_kind)} in all{without}."
-        found.evidence[-1] = replace(last, text=listed)
-        return [Value(str(len(of_kind)), ValueKind.NUMBER, None, values[0].score)]
+        """How many values there are of the kind asked for, in the values' place. Where only the first were read, all
+        are counted in the store; where they cannot be, the values stay."""
+        graph, request, score = self._graph, asked.request, values[0].score
+        label, name = graph.property_label(chosen[0].property), graph.label(head.iri)
+        if found.cut:
+            count = count_values(graph, head.iri, chosen, request.question)
+            if count is None:
+                return values
+            found.dropped = [f"of {count.total} values of {label} the first {len(values)} were read; all were counted"]
+        else:
+            types = graph.types_of([value.iri for value in values if value.iri is not None])
+            of_kind, kind = counted(values, request.question, lambda iri: list(map(graph.label, types[iri])))
+            count = ValueCount(len(of_kind), len(values), kind)
+        without = f", without {count.total - count.number} not of the kind '{count.kind}'" if count.kind else ""
+        text = f"{name} — {label}: {count.number} in all{without}."
+        if count.answer is not None:
+            found.evidence.append(count.answer.evidence(name, text, score or 0.0, request.query))
+        else:
+            found.evidence[-1] = replace(found.evidence[-1], text=f"{found.evidence[-1].text} {text}")
+        return [Value(str(count.number), ValueKind.NUMBER, None, score)]
 
-    def _count_in_store(
-        self,
-        values: Sequence[Value],
-        head: Head,
-        chosen: Sequence[PropertyMatch],
-        request: Request,
-        found: FollowedValues,
-    ) -> list[Value]:
-        """How many values there are, of which only the first were read; those where they cannot be counted."""
-        counted = count_values(self._graph, head.iri, chosen, request.question)
-        if counted is None:
-            return list(values)
-        label, name = self._graph.property_label(chosen[0].property), self._graph.label(head.iri)
-        without = f", without {counted.total - counted.number} not of the kind '{counted.kind}'" if counted.kind else ""
-        text = f"{name} — {label}: {counted.number} in all{without}."
-        score = values[0].score or 0.0
-        found.evidence.append(counted.answer.evidence(name, text, score, request.query))
-        found.dropped = [f"of {counted.total} values of {label} the first {len(values)} were read; all were counted"]
-        return [Value(str(counted.number), ValueKind.NUMBER, None, values[0].score)]
-
-    def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
-        """The relations between head and `other`, or None if `other` seems to be no entity."""
-        tails = self._heads.candidates(other, request.question, fuzzy=is_entity)
+    def _between(self, asked: Asked) -> Retrieval | None:
+        """The relations between the head and another entity: "Relate(Ann, Bob)"; None if the wording seems to be no
+        entity."""
+        graph, is_entity = self._graph, asked.is_entity
+        tails = self._heads.candidates(asked.request.arguments[1], asked.request.question, fuzzy=is_entity)
         if not is_entity:
             tails = [tail for tail in tails if tail.score >= SURE]
-        values: list[Value] = []
-        evidence: list[Evidence] = []
-        for head in heads:
+        for head in asked.heads:
             for tail in tails:
                 score = round(head.score * tail.score, 4)
+                values: list[Value] = []
+                evidence: list[Evidence] = []
                 for one, two in ((head.iri, tail.iri), (tail.iri, head.iri)):
-                    if not self._graph.statements(one, tail=two, limit=1):
+                    if not graph.statements(one, tail=two, limit=1):
                         continue
-                    answer = self._graph.select(
+                    answer = graph.select(
                         f"SELECT DISTINCT ?relation WHERE {{ {bound(one)} ?relation {bound(two)} . }}"
                     )
-                    labels = []
-                    for row in answer.rows:
-                        label = self._graph.property_label(row["relation"])
-                        labels.append(label)
-                        values.append(Value(label, ValueKind.RELATION, row["relation"], score))
-                    names = self._graph.label(one), self._graph.label(two)
-                    text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
-                    evidence.append(answer.evidence(names[0], text, score, request.query))
+                    labels = {row["relation"]: graph.property_label(row["relation"]) for row in answer.rows}
+                    values += [Value(label, ValueKind.RELATION, iri, score) for iri, label in labels.items()]
+                    name = graph.label(one)
+                    text = f"{name} — {', '.join(labels.values())}: {graph.label(two)}."
+                    evidence.append(answer.evidence(name, text, score, asked.request.query))
                 if values:
-                    return Retrieval(
-                        tuple(evidence), tuple(distinct_values(values)), head.score, tail.score, decided=True,
-                        linked=self._linked(head),
-                    )  # fmt: skip
-        if is_entity and tails:
-            return Retrieval(
-                link_score=heads[0].score, relation_score=tails[0].score, decided=True, linked=self._linked(heads[0])
-            )
-        return None
+                    return retrieved(graph, head, tail.score, evidence, distinct_values(values))
+        return retrieved(graph, asked.heads[0], tails[0].score) if is_entity and tails else None

@@ -27,8 +27,8 @@ from atomr_local.sources.graph.knowledge_graph import (
     term_text,
     value_pattern,
 )
-from atomr_local.sources.graph.linking import Head, Linker
-from atomr_local.sources.graph.properties.matching import PropertyMatch
+from atomr_local.sources.graph.linking import Head, Linker, retrieved
+from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch
 from atomr_local.sources.graph.qualified_statements import (
     QualifiedStatement,
     QualifiedStatements,
@@ -38,6 +38,42 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, Va
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.sanitize import sanitize_line
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a Relate asks for.
+
+    Attributes:
+        heads: entities that the first argument may be, the likeliest first; one at least.
+        wording: of the relation, without the time that it names.
+        is_entity: an entity stands where a relation could.
+        time: when the relation is to hold, where a time is asked for.
+        level: the kind of place that is asked for.
+        relation: the wording that `ranked` is for: "place of birth" for "country of birth".
+        ranked: properties that it may mean by its words, best first; none of an entity.
+    """
+
+    request: Request
+    heads: Sequence[Head]
+    wording: str
+    cancellation: Cancellation
+    is_entity: bool = False
+    time: TimeConstraint | None = None
+    level: Level | None = None
+    relation: str = ""
+    ranked: Sequence[PropertyMatch] = ()
+
+    @property
+    def sure(self) -> bool:
+        """Whether the wording is surely a relation."""
+        return bool(self.ranked) and self.ranked[0].score >= SURE
+
+    @property
+    def counts(self) -> bool:
+        """Whether the question asks for a number of things."""
+        return read_question(self.request.question).counts
+
 
 # When a number of values is asked for, and which of them count: "How many films did she direct?" does not ask for the
 # television series.
@@ -98,20 +134,20 @@ _MOST_TYPES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class HubCount:
+class ValueCount:
     """How many values there are.
 
     Attributes:
         number: of the kind that the question counts.
         total: of any kind.
         kind: the one that the question names, where others were left out; else "".
-        answer: the query that counted them.
+        answer: the query that counted them; None if they were read.
     """
 
     number: int
     total: int
     kind: str
-    answer: SelectResult
+    answer: SelectResult | None = None
 
 
 def values_pattern(head: str, chosen: Sequence[PropertyMatch]) -> str:
@@ -131,7 +167,7 @@ def _are_entities(graph: KnowledgeGraph, chosen: Sequence[PropertyMatch]) -> boo
     return all(row is not None and row.entities == row.uses for row in stated)
 
 
-def count_values(graph: KnowledgeGraph, head: str, chosen: Sequence[PropertyMatch], question: str) -> HubCount | None:
+def count_values(graph: KnowledgeGraph, head: str, chosen: Sequence[PropertyMatch], question: str) -> ValueCount | None:
     """Count the entities that the properties have as values, by the rule of :func:`counting.counted`; None where the
     graph cannot tell, as by gender."""
     if any(match.gender for match in chosen):
@@ -143,11 +179,11 @@ def count_values(graph: KnowledgeGraph, head: str, chosen: Sequence[PropertyMatc
     kind = counted_kind(question)
     types = "|".join(map(bound, graph.type_properties))
     if not kind or not types:
-        return HubCount(total, total, "", answer)
+        return ValueCount(total, total, "", answer)
     stated = graph.select(f"SELECT DISTINCT ?type WHERE {{\n  {pattern}\n  ?value {types} ?type .\n}}", _MOST_TYPES)
     others = [row["type"] for row in stated.rows if is_other([graph.label(row["type"])], kind)]
     if not others:
-        return HubCount(total, total, "", answer)
+        return ValueCount(total, total, "", answer)
     listed = ", ".join(map(bound, others))
     of_kind = (
         f"{pattern}\n  FILTER(NOT EXISTS {{ ?value {types} ?any }} || "
@@ -155,7 +191,7 @@ def count_values(graph: KnowledgeGraph, head: str, chosen: Sequence[PropertyMatc
     )
     number, query = graph.count(of_kind)
     # Where nothing is of the kind, the word means another.
-    return HubCount(number, total, kind, query) if 0 < number < total else HubCount(total, total, "", answer)
+    return ValueCount(number, total, kind, query) if 0 < number < total else ValueCount(total, total, "", answer)
 
 
 # Containment of places: "the country of birth" is the country of the place of birth.
@@ -343,8 +379,25 @@ class PropertyFollower:
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
 
-    def follow_at(
-        self, time: TimeConstraint, head: Head, match: PropertyMatch, request: Request, found: FollowedValues
+    def follow(
+        self, asked: Asked, head: Head, chosen: Sequence[PropertyMatch], *, first_only: bool = False
+    ) -> FollowedValues:
+        """The values of the properties, at the time that is asked for where statements say when they hold.
+
+        They are read to the end, unless `first_only` says that the first page will do: they are put in the order of
+        their texts, of two dates the more precise one is taken, and steps after this one count and compare them all.
+
+        Raises:
+            Cancelled: the question was cancelled.
+        """
+        found = FollowedValues()
+        for match in chosen:
+            if asked.time is None or not self._take_at(asked.time, asked, head, match, found):
+                self._take(asked, head, match, found, first_only=first_only)
+        return found
+
+    def _take_at(
+        self, time: TimeConstraint, asked: Asked, head: Head, match: PropertyMatch, found: FollowedValues
     ) -> bool:
         """Take the values that held at the time; False if no statement of the property says when it holds."""
         graph = self._graph
@@ -353,37 +406,28 @@ class PropertyFollower:
         if statements is None or not timed:
             return False
         fitting = statements.at(time)
-        if not fitting:
-            known = {str(item.value) for item in timed}
-            if match.inverse or any(
-                str(plain.object) not in known for plain in graph.statements(head.iri, match.property)
-            ):
-                return False  # what has no time may hold at any
+        plain = set() if match.inverse else {str(one.object) for one in graph.statements(head.iri, match.property)}
+        if not fitting and (match.inverse or plain - {str(item.value) for item in timed}):
+            return False  # what has no time may hold at any
         score = round(head.score * match.score, 4)
         beside: list[QualifiedStatement] = []
         if fitting and not match.inverse:
-            plain = {str(stated.object) for stated in graph.statements(head.iri, match.property)}
             fitting, beside = statements.best_figures(fitting, time.span, plain)
 
-        def shown_of(items: Sequence[QualifiedStatement]) -> list[tuple[Value, QualifiedStatement]]:
+        def shown_of(items: Sequence[QualifiedStatement]) -> list[tuple[Value, str]]:
             in_order = sorted(items, key=lambda item: item.shown())
             values = [(self._value_of(head, match, item, score), item) for item in in_order]
-            return [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
+            fits = [(one, item) for one, item in values if one is not None and self._fits(one, match.gender)]
+            return [(one, f"{one.text} ({item.shown()})") for one, item in fits]
 
         kept = shown_of(fitting or timed)
         if fitting:
             found.values.extend(distinct_values([value for value, _ in kept]))
-        name, label = graph.label(head.iri), graph.property_label(match.property)
-        shown = [f"{value.text} ({item.shown()})" for value, item in kept[:_SHOWN]]
-        if match.inverse:
-            text = " ".join(f"{other} — {label}: {name}." for other in shown)
-        else:
-            others = [f"{value.text} ({item.shown()})" for value, item in shown_of(beside)[:_SHOWN]]
-            also = f"; also stated: {', '.join(others)}" if others else ""
-            text = f"{name} — {label}: {', '.join(shown)}{also}."
-            found.dropped += [f"also stated for this time: {', '.join(others)}"] if others else []
+        also = ", ".join(text for _, text in shown_of(beside)[:_SHOWN])
+        found.dropped += [f"also stated for this time: {also}"] if also else []
+        text = self._told(head, match, [text for _, text in kept[:_SHOWN]], f"; also stated: {also}" if also else "")
         answer = statements.answer_of([*fitting, *beside]) if fitting else statements.answer
-        found.evidence.append(answer.evidence(name, text, score, request.query))
+        found.evidence.append(answer.evidence(graph.label(head.iri), text, score, asked.request.query))
         return True
 
     def _value_of(self, head: Head, match: PropertyMatch, item: QualifiedStatement, score: float) -> Value | None:
@@ -392,45 +436,38 @@ class PropertyFollower:
         iri = term_iri(item.value)
         return self._graph.entity_value(iri, score) if iri is not None else None
 
-    def follow(
-        self,
-        head: Head,
-        match: PropertyMatch,
-        request: Request,
-        found: FollowedValues,
-        cancellation: Cancellation,
-        *,
-        first_only: bool = False,
-    ) -> None:
-        """Take the values of the property.
-
-        They are read to the end, unless `first_only` says that the first page will do: they are put in the order of
-        their texts, of two dates the more precise one is taken, and steps after this one count and compare them all.
-        """
-        graph = self._graph
+    def _take(self, asked: Asked, head: Head, match: PropertyMatch, found: FollowedValues, *, first_only: bool) -> None:
+        graph, way = self._graph, (head.iri, match.property)
         if first_only:
-            answer = graph.first_values(head.iri, match.property, inverse=match.inverse)
+            answer = graph.first_values(*way, inverse=match.inverse)
         else:
-            answer = graph.values(head.iri, match.property, inverse=match.inverse, cancellation=cancellation)
+            answer = graph.values(*way, inverse=match.inverse, cancellation=asked.cancellation)
         score = round(head.score * match.score, 4)
-        label = graph.property_label(match.property)
-        read = graph.answer_values(answer, head.iri, match.property, inverse=match.inverse, score=score)
+        read = graph.answer_values(answer, *way, inverse=match.inverse, score=score)
         values = _most_precise(distinct_values([value for value in read if self._fits(value, match.gender)]))
         values.sort(key=lambda value: value.text)
         if answer.cut:
             found.cut = True
+            label = graph.property_label(match.property)
             found.dropped.append(f"more than {VALUE_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
         found.dropped += unlabelled_note(unlabelled(values), graph.directory.name)
-        name = graph.label(head.iri)
-        shown = [value.text for value in values[:_SHOWN]]
-        more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
+        texts = first_of(values, _SHOWN)
         if match.inverse:
-            text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
+            text = " ".join([self._told(head, match, texts[:_SHOWN]), *texts[_SHOWN:]])
         else:
-            text = f"{name} — {label}: {', '.join(shown + more)}."
-        stated = stated_in(graph, head.iri, match.property, inverse=match.inverse)
-        found.evidence.append(answer.evidence(name, " ".join([text, *stated_words(stated)]), score, request.query))
+            text = self._told(head, match, texts)
+        stated = stated_words(stated_in(graph, *way, inverse=match.inverse))
+        found.evidence.append(
+            answer.evidence(graph.label(head.iri), " ".join([text, *stated]), score, asked.request.query)
+        )
+
+    def _told(self, head: Head, match: PropertyMatch, others: Sequence[str], end: str = "") -> str:
+        """The statements in words: what stands at the other end of the property, and the head."""
+        name, label = self._graph.label(head.iri), self._graph.property_label(match.property)
+        if match.inverse:
+            return " ".join(f"{other} — {label}: {name}." for other in others)
+        return f"{name} — {label}: {', '.join(others)}{end}."
 
     def _fits(self, value: Value, gender: str) -> bool:
         if not gender or value.iri is None:
@@ -442,6 +479,12 @@ class PropertyFollower:
 def distinct_values(values: Sequence[Value]) -> list[Value]:
     """Values in order, each once: by entity where known, else by text without regard to case."""
     return list({(value.iri or value.text.casefold()): value for value in reversed(values)}.values())[::-1]
+
+
+def first_of(values: Sequence[Value], most: int) -> list[str]:
+    """The texts of the first values, and how many more there are."""
+    more = [f"and {len(values) - most} more"] if len(values) > most else []
+    return [*(value.text for value in values[:most]), *more]
 
 
 def _most_precise(values: list[Value]) -> list[Value]:
@@ -534,28 +577,20 @@ def _placed(begun: Sequence[tuple[Date, str]], place: int) -> str | None:
 
 
 def ordered_values(
-    graph: KnowledgeGraph, head: str, match: PropertyMatch, order: Order, link: float, request: Request
+    graph: KnowledgeGraph, head: Head, match: PropertyMatch, order: Order, request: Request
 ) -> Retrieval:
-    """The head's value at the place in the order; where the evidence gives no such order, all values as evidence alone.
-
-    Args:
-        link: how surely the head was linked, 0 to 1.
-    """
-    plain = graph.values(head, match.property, inverse=match.inverse)
-    statements = qualified_statements(graph, head, match.property, inverse=match.inverse)
+    """The head's value at the place in the order; where the evidence gives no such order, all values as evidence
+    alone."""
+    plain = graph.values(head.iri, match.property, inverse=match.inverse)
+    statements = qualified_statements(graph, head.iri, match.property, inverse=match.inverse)
     found = by_order(statements, plain, order)
     answer = plain if found is None else found
-    score = round(link * match.score, 4)
-    values = graph.answer_values(answer, head, match.property, inverse=match.inverse, score=score)
-    name, label = graph.label(head), graph.property_label(match.property)
+    score = round(head.score * match.score, 4)
+    values = graph.answer_values(answer, head.iri, match.property, inverse=match.inverse, score=score)
+    name, label = graph.label(head.iri), graph.property_label(match.property)
     listed = ", ".join(value.text for value in values)
     said = f" ({order.word})" if found is not None else ""
     text = f"{listed} — {label}: {name}{said}." if match.inverse else f"{name} — {label}{said}: {listed}."
-    return Retrieval(
-        (answer.evidence(name, text, score, request.query),),
-        tuple(distinct_values(values)) if found is not None else (),
-        link,
-        match.score,
-        decided=found is not None,
-        linked=graph.entity_value(head, link),
-    )
+    evidence = [answer.evidence(name, text, score, request.query)]
+    chosen = distinct_values(values) if found is not None else []
+    return retrieved(graph, head, match.score, evidence, chosen, decided=found is not None)

@@ -15,7 +15,7 @@ from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.graph_index.linearised import FILE
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.sparql.process import run_query
-from atomr_local.sources.protocol import FactText
+from atomr_local.sources.protocol import GraphTools
 from atomr_local.system.cancellation import Cancellation
 
 WD, WDT, PQ = (
@@ -74,7 +74,7 @@ def source(dump: Path) -> GraphSource:
 
 
 def test_a_graph_is_a_source_of_facts(source: GraphSource) -> None:
-    assert isinstance(source, FactText)
+    assert isinstance(source, GraphTools)
     assert source.facts_missing == ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, world_fixture
 
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.sparql.process import run_query
@@ -43,12 +43,7 @@ Old Novel | country of origin | Germany
 """
 
 
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        return Asker(open_world(home, PLACES))
+ask = world_fixture(PLACES)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from support.graph_world import open_world
+from support.graph_world import Asker, open_world, queries_noted, world_fixture
 
 from atomr_local.sources.graph import GraphSource, entity_sets
 from atomr_local.sources.protocol import Request, Retrieval, Value
@@ -55,12 +57,12 @@ The Magic Lantern | author | Ingmar Bergman
 NAMES = ("Denmark", "Norway", "Sweden", "Iceland")
 
 
+ask = world_fixture(NORTH)
+
+
 @pytest.fixture(scope="module")
-def north(tmp_path_factory: pytest.TempPathFactory) -> GraphSource:
-    with pytest.MonkeyPatch.context() as patch:
-        home = tmp_path_factory.mktemp("north")
-        patch.setenv("ATOMR_HOME", str(home))
-        return open_world(home, NORTH)
+def north(ask: Asker) -> GraphSource:
+    return ask.source
 
 
 def entity(source: GraphSource, name: str) -> Value:
@@ -74,23 +76,11 @@ def of_set(source: GraphSource, operator: Operator, second: str, question: str =
     return source.retrieve_set(requests, Cancellation())
 
 
-def counting(monkeypatch: pytest.MonkeyPatch, source: GraphSource) -> list[str]:
-    asked: list[str] = []
-    select = entity_sets.KnowledgeGraph.select
-
-    def counted(graph: object, query: str, limit: int | None = None) -> object:
-        asked.append(query)
-        return select(graph, query, limit)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(entity_sets.KnowledgeGraph, "select", counted)
-    return asked
-
-
 def test_a_relation_of_several_entities_is_one_query_and_each_keeps_its_values(
     north: GraphSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads = [entity(north, name) for name in NAMES]
-    asked = counting(monkeypatch, north)
+    asked = queries_noted(monkeypatch)
     requests = [Request("", "q", Operator.RELATE, (head, Value("population"))) for head in heads]
     found = north.retrieve_set(requests, Cancellation())
     assert [[value.text for value in one.values] for one in found] == [["5,900,000"], ["5,550,203"], ["10,500,000"], []]
@@ -124,7 +114,7 @@ def test_a_condition_over_a_set_keeps_those_that_satisfy_it(
     north: GraphSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads = [entity(north, name) for name in NAMES]
-    asked = counting(monkeypatch, north)
+    asked = queries_noted(monkeypatch)
     condition = Value("more than six million people")
     found = north.retrieve_set([Request("", "q", Operator.FILTER, (h, condition)) for h in heads], Cancellation())
     assert [value.text for one in found for value in one.values] == ["Sweden"]
@@ -185,7 +175,7 @@ def test_things_of_a_class_that_have_the_head_as_a_value_by_the_property_that_is
     assert [value.text for value in relate(north, "Max von Sydow", "films").values] == ["Winter Light"]
 
 
-def test_a_condition_on_what_the_value_of_a_relation_is(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_condition_on_what_the_value_of_a_relation_is(tmp_path: Path) -> None:
     facts = """
 Guernica | creator | Pablo Picasso
 Guernica | instance of | painting
@@ -202,20 +192,9 @@ France | instance of | country
 Kenya | official language | English
 Mali | official language | French
 """
-    with pytest.MonkeyPatch.context() as patch:
-        home = tmp_path_factory.mktemp("art")
-        patch.setenv("ATOMR_HOME", str(home))
-        art = open_world(home, facts)
-
-    def keeps(work: str, condition: str) -> bool | None:
-        found = art.retrieve(Request("", "", Operator.FILTER, (Value(work), Value(condition))), Cancellation())
-        return bool(found.values) if found.decided else None
-
-    assert [keeps(work, "creator is Spanish") for work in ("Guernica", "Water Lilies", "Sunrise")] == [
-        True,
-        False,
-        None,
-    ]
+    keeps = Asker(open_world(tmp_path, facts)).keeps
+    spanish = [keeps(work, "creator is Spanish") for work in ("Guernica", "Water Lilies", "Sunrise")]
+    assert spanish == [True, False, None]
     assert [keeps(work, "creator is a woman") for work in ("Self-Portrait", "Guernica")] == [True, False]
     assert keeps("Self-Portrait", "creator is Pablo Picasso") is False
     assert [keeps(country, "official language is French") for country in ("Mali", "Kenya")] == [True, False]

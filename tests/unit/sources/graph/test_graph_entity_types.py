@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, world_fixture
 
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.entity_sets import asked_type
 from atomr_local.sources.protocol import MOST_NEAR, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        return Asker(open_world(home))
+ask = world_fixture()
 
 
 @pytest.mark.parametrize(

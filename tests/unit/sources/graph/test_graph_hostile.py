@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, world_fixture
 
 from atomr_local.errors import SourceError
 from atomr_local.indexing import store
@@ -35,18 +35,16 @@ HOSTILE = [
 ]
 
 
+world = world_fixture()
+
+
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        source = open_world(home)
-        return Asker(GraphSource(source.graph, None))
+def ask(world: Asker) -> Asker:
+    return Asker(GraphSource(world.source.graph, None))
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_labels_through_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_hostile_labels_through_the_whole_path(tmp_path: Path, label: str) -> None:
     file = tmp_path / "facts.jsonl"
     tail = f"{label} tail"
     file.write_text(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, open_world, queries_noted
 
 from atomr_local.errors import Cancelled
 from atomr_local.indexing import store
@@ -49,15 +49,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 @pytest.fixture
 def queries(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that the graph runs from here on."""
-    run: list[str] = []
-    select = KnowledgeGraph.select
-
-    def noted(graph: KnowledgeGraph, query: str, limit: int | None = None) -> SelectResult:
-        run.append(query)
-        return select(graph, query, limit)
-
-    monkeypatch.setattr(KnowledgeGraph, "select", noted)
-    return run
+    return queries_noted(monkeypatch)
 
 
 def property_of(ask: Asker, name: str, label: str, *, inverse: bool = False) -> tuple[str, str]:
@@ -273,14 +265,13 @@ def test_a_value_that_a_hub_lacks_is_not_looked_for_among_its_values(ask: Asker,
         assert sum("OFFSET" in query for query in queries) == 1
 
 
-def test_as_a_source_writes_a_value_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_a_source_writes_a_value_counts_too(tmp_path: Path) -> None:
     """What stands in the source beside the label of the entity."""
     facts = [{"s": "Club", "p": "member", "o": f"Person {number}", "o_qid": f"Q{number + 1}"} for number in range(700)]
     facts.append({"s": "Club", "p": "member", "o": "Old Hat", "o_qid": "Q2000"})
     facts += [{"s": "New Cap", "s_qid": "Q2000", "p": "instance of", "o": "hat"}] * 3
     lines = tmp_path / "facts.jsonl"
     lines.write_text("\n".join(map(json.dumps, facts)))
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
     build_graph_index([lines], "clubs")
     source = GraphSource.open(store.index_path("graph", "clubs"), None)
     asker = Asker(source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, world_fixture
 
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.linking import one_slip_away, parted, similarity
@@ -50,12 +50,7 @@ John Smith (priest) | date of birth | 1747
 """
 
 
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        return Asker(open_world(home, WORLD))
+ask = world_fixture(WORLD)
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,37 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.graph_world import WORLD, open_world
+from support.graph_world import WORLD, Asker, open_world, world_fixture
 
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph import source as lookups
-from atomr_local.sources.protocol import GraphTools, PropertyOffer, ValueKind
+from atomr_local.sources.protocol import GraphTools, PropertyOffer, QuerySession, ValueKind
 from atomr_local.system.cancellation import Cancellation
 
 # A product of all statements with themselves, four times: Oxigraph would be busy for hours.
 ENDLESS = "SELECT (COUNT(*) AS ?n) WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 
 
+world = world_fixture()
+
+
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> GraphSource:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        return open_world(home)
+def graph(world: Asker) -> GraphSource:
+    return world.source
+
+
+@pytest.fixture(scope="module")
+def session(graph: GraphSource) -> Iterator[QuerySession]:
+    with closing(graph.query_session()) as opened:
+        yield opened
 
 
 def iri_of(graph: GraphSource, name: str) -> str:
@@ -127,37 +135,37 @@ def test_an_iri_that_is_none_is_refused(graph: GraphSource) -> None:
     assert graph.properties("https://example.org/unknown") == ()
 
 
-def test_a_query_gives_rows_and_values_with_labels(graph: GraphSource) -> None:
+def test_a_query_gives_rows_and_values_with_labels(graph: GraphSource, session: QuerySession) -> None:
     director = property_iri(graph, "Inception", "director")
     sparql = f"SELECT ?film ?who WHERE {{ ?film <{director}> ?who }} ORDER BY ?film"
-    found = graph.query(sparql, Cancellation())
+    found = session.query(sparql, Cancellation())
     assert found.columns == ("film", "who")
     assert {value.text for value in found.values} == {"Dunkirk", "Inception"}
     assert all(value.kind is ValueKind.ENTITY and value.iri for value in found.values)
     assert len(found.rows) == 2
     assert not found.cut
     assert {found.labels[row["who"]] for row in found.rows} == {"Christopher Nolan"}
-    [of] = graph.query(f"SELECT ?p WHERE {{ ?x ?p ?y FILTER(?p = <{director}>) }} LIMIT 1", Cancellation()).values
+    [of] = session.query(f"SELECT ?p WHERE {{ ?x ?p ?y FILTER(?p = <{director}>) }} LIMIT 1", Cancellation()).values
     assert (of.text, of.kind, of.iri) == ("director", ValueKind.RELATION, director)
-    count = graph.query(f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ ?x <{director}> ?y }}", Cancellation())
+    count = session.query(f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ ?x <{director}> ?y }}", Cancellation())
     assert [value.text for value in count.values] == ["2"]
-    assert graph.query(f"ASK {{ ?x <{director}> ?y }}", Cancellation()).boolean is True
-    limited = graph.query("SELECT ?s WHERE { ?s ?p ?o }", Cancellation(), most_rows=3)
+    assert session.query(f"ASK {{ ?x <{director}> ?y }}", Cancellation()).boolean is True
+    limited = session.query("SELECT ?s WHERE { ?s ?p ?o }", Cancellation(), most_rows=3)
     assert (len(limited.rows), limited.cut) == (3, True)
-    assert graph.query("SELECT ?s WHERE { ?s <https://example.org/none> ?o }", Cancellation()).rows == ()
+    assert session.query("SELECT ?s WHERE { ?s <https://example.org/none> ?o }", Cancellation()).rows == ()
 
 
-def test_values_of_one_entity_are_written_as_the_source_has_them(graph: GraphSource) -> None:
+def test_values_of_one_entity_are_written_as_the_source_has_them(graph: GraphSource, session: QuerySession) -> None:
     tower, height = iri_of(graph, "Eiffel Tower"), property_iri(graph, "Eiffel Tower", "height")
     inception = property_iri(graph, "Eiffel Tower", "inception")
-    found = graph.query(f"SELECT DISTINCT ?x WHERE {{\n  <{tower}> <{height}> ?x .\n}}", Cancellation())
+    found = session.query(f"SELECT DISTINCT ?x WHERE {{\n  <{tower}> <{height}> ?x .\n}}", Cancellation())
     assert found.rows == ({"x": "330"},)
     assert [(value.text, value.kind) for value in found.values] == [("330 m", ValueKind.NUMBER)]
     assert found.labels == {"330": "330 m"}
-    [day] = graph.query(f"SELECT ?x WHERE {{\n  <{tower}> <{inception}> ?x .\n}}", Cancellation()).values
+    [day] = session.query(f"SELECT ?x WHERE {{\n  <{tower}> <{inception}> ?x .\n}}", Cancellation()).values
     assert (day.text, day.kind) == ("31 March 1889", ValueKind.DATE)
     # Not a property of one entity: as it stands.
-    [plain] = graph.query(f"SELECT ?y WHERE {{ ?x <{height}> ?y }}", Cancellation()).values
+    [plain] = session.query(f"SELECT ?y WHERE {{ ?x <{height}> ?y }}", Cancellation()).values
     assert (plain.text, plain.kind) == ("330", ValueKind.TEXT)
 
 
@@ -167,22 +175,22 @@ def test_values_of_one_entity_are_written_as_the_source_has_them(graph: GraphSou
      "LOAD <http://example.org/>", "SELECT ?s WHERE { " + "{" * 300 + "?s ?p ?o" + "}" * 300 + " }"],
     ids=range(6),
 )  # fmt: skip
-def test_queries_that_are_not_read_only_or_not_sparql_are_refused(graph: GraphSource, sparql: str) -> None:
+def test_queries_that_are_not_read_only_or_not_sparql_are_refused(session: QuerySession, sparql: str) -> None:
     with pytest.raises(QueryError):
-        graph.query(sparql, Cancellation())
+        session.query(sparql, Cancellation())
 
 
-def test_a_query_ends_with_its_time(graph: GraphSource) -> None:
+def test_a_query_ends_with_its_time(session: QuerySession) -> None:
     with pytest.raises(QueryError, match="longer than"):
-        graph.query(ENDLESS, Cancellation(), seconds=0.3)
+        session.query(ENDLESS, Cancellation(), seconds=0.3)
 
 
-def test_a_query_ends_with_the_cancellation(graph: GraphSource) -> None:
+def test_a_query_ends_with_the_cancellation(session: QuerySession) -> None:
     cancellation = Cancellation()
     timer = threading.Timer(0.5, cancellation.cancel)
     timer.start()
     with pytest.raises(Cancelled):
-        graph.query(ENDLESS, cancellation, seconds=60)
+        session.query(ENDLESS, cancellation, seconds=60)
     timer.join()
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, world_fixture
 
 from atomr_local.errors import MissingPartError
 from atomr_local.models.catalog.find import starter_embedder_path
@@ -43,14 +42,12 @@ Ally Byron | father | Ada Byron
 """
 
 
+opened = world_fixture(WORLD)
+
+
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphSource]:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        source = open_world(home, WORLD)
-    yield source
-    source.close()
+def world(opened: Asker) -> GraphSource:
+    return opened.source
 
 
 @pytest.fixture(scope="module", params=["words", "meaning"])

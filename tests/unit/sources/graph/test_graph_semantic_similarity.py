@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, open_world, world_fixture
 
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.graph_index.names.database import PropertyRow
@@ -59,14 +59,12 @@ class TopicEmbedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+opened = world_fixture(NAMESAKES)
+
+
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphSource]:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        source = open_world(home, NAMESAKES)
-    yield source
-    source.close()
+def world(opened: Asker) -> GraphSource:
+    return opened.source
 
 
 def first(source: GraphSource, name: str, descriptor: str) -> str:
@@ -227,8 +225,7 @@ def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> Non
 
 
 @pytest.mark.slow
-def test_relate_takes_what_the_question_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_relate_takes_what_the_question_means(tmp_path: Path) -> None:
     embedder = starter()
     world = open_world(
         tmp_path,

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.graph_world import Asker, open_world
+from support.graph_world import Asker, open_world, world_fixture
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -14,13 +14,7 @@ from atomr_local.sources.protocol import Request, SourceName, Value, ValueKind
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
 
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        return Asker(open_world(home))
+ask = world_fixture()
 
 
 @pytest.mark.parametrize(
@@ -276,8 +270,7 @@ def test_cancelled_requests_stop(ask: Asker) -> None:
         ask.source.retrieve(Request("q", "q", Operator.SEARCH, (Value("Paris"),)), cancellation)
 
 
-def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path) -> None:
     source = Asker(
         open_world(tmp_path, "The Rack | director | Emile Chautard\nÉmile Chautard | date of death | 24 April 1934")
     )
@@ -291,10 +284,7 @@ Abraham Lincoln | date of birth | 12 February 1809
 Road to Lincoln | date of birth | 1 January 1900"""
 
 
-def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(tmp_path: Path) -> None:
     source = Asker(open_world(tmp_path, LINCOLN))
     film = source.request(Operator.SEARCH, "Lincoln").values[0]
     assert film.iri is not None
@@ -303,15 +293,13 @@ def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_nam
     assert (source.request(Operator.RELATE, film, "date of birth").link_score or 1.0) < 0.9
 
 
-def test_of_several_bearers_of_a_last_name_none_stands_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_of_several_bearers_of_a_last_name_none_stands_for_it(tmp_path: Path) -> None:
     source = Asker(open_world(tmp_path, f"{LINCOLN}\nMary Lincoln | instance of | human"))
     film = source.request(Operator.SEARCH, "Lincoln").values[0]
     assert source.relate(film, "date of birth") == []
 
 
-def test_the_more_precise_date_stands_for_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_the_more_precise_date_stands_for_both(tmp_path: Path) -> None:
     source = Asker(open_world(tmp_path, "Ann | date of birth | 1950\nAnn | date of birth | 2 March 1950"))
     assert source.relate("Ann", "date of birth") == ["2 March 1950"]
 
@@ -339,8 +327,7 @@ def test_the_embedder_decides_where_words_do_not(ask: Asker) -> None:
     assert loaded != []
 
 
-def test_an_index_that_is_not_whole_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+def test_an_index_that_is_not_whole_is_told(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeIndexError):
         GraphSource.open(tmp_path / "nothing")
     open_world(tmp_path).close()

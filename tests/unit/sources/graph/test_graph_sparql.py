@@ -6,22 +6,19 @@ import time
 from pathlib import Path
 
 import pytest
-from support.graph_world import open_world
+from support.graph_world import Asker, world_fixture
 from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.errors import Cancelled, QueryError
-from atomr_local.indexing import store
 from atomr_local.sources.graph.sparql.process import MOST_NESTED, checked_query, run_query, running_query
 from atomr_local.system.cancellation import Cancellation
 
+world = world_fixture()
+
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        open_world(home).close()
-        return store.index_path("graph", "world")
+def directory(world: Asker) -> Path:
+    return world.source.graph.directory
 
 
 REFUSED = [

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.fake_parts import FakeBackbone, toolbox
-from support.graph_world import open_world
+from support.fake_parts import FakeBackbone
+from support.graph_world import Asker, world_fixture
 from support.places import TESTS
 
 from atomr_local.assistant.assistant import Assistant
@@ -25,8 +25,7 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.source import GraphQuerySession
 from atomr_local.sources.graph.sparql import process as runner
-from atomr_local.sources.graph.sparql.process import QueryProcess
-from atomr_local.sources.protocol import QueryRows, QuerySessions
+from atomr_local.sources.graph.sparql.process import QueryProcess, run_query
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
@@ -37,14 +36,12 @@ CAPITALS = "SELECT ?c { ?s wdt:P36 ?c }"
 ENDLESS = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(8)) + " }"
 
 
+world = world_fixture()
+
+
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphSource]:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        opened = open_world(home)
-    yield opened
-    opened.close()
+def source(world: Asker) -> GraphSource:
+    return world.source
 
 
 @pytest.fixture
@@ -129,8 +126,10 @@ print(len(made))
 
 
 def test_a_query_gives_what_it_gives_in_a_process_of_its_own(source: GraphSource, session: GraphQuerySession) -> None:
+    directory = source.graph.directory
     for query in (CAPITALS, "SELECT ?h { ?s wdt:P2048 ?h }", "ASK { ?s wdt:P57 ?o }", "SELECT ?x { ?x wdt:P999 ?y }"):
-        assert session.query(query, Cancellation()) == source.query(query, Cancellation())
+        found, alone = session.query(query, Cancellation()), run_query(directory, query)
+        assert (found.columns, found.rows, found.boolean) == (alone.variables, alone.rows, alone.boolean)
 
 
 def test_a_query_without_end_is_killed_and_the_next_one_works(
@@ -278,19 +277,6 @@ def test_a_cancelled_question_leaves_no_process(
     assert assistant.last_trace.status == "cancelled"
     assert len(started) == 2
     assert not any(process.alive() for process in started)
-
-
-def test_a_graph_without_sessions_is_asked_as_before() -> None:
-    from support.fake_graph_tools import FakeGraphWithFacts
-
-    plain = FakeGraphWithFacts([("Paris", "capital of", "France")])
-    assert not isinstance(plain, QuerySessions)
-    tools = toolbox("Which?", FakeBackbone(), plain)
-    tools.steps.begin("Which?")
-    assert tools.graph is not None
-    assert isinstance(tools.graph.query(0, "ASK {}").found, QueryRows)
-    tools.close()
-    tools.close()
 
 
 # -- over whole programs
