@@ -22,7 +22,7 @@ Form = Literal["count", "list", "newest", "oldest", "sum", "average", "declined"
 
 @dataclass(frozen=True, slots=True)
 class CollectionQuestion:
-    """What is asked of the documents.
+    """A question about documents as a whole.
 
     Attributes:
         noun: in the singular, as the lists of nouns have it.
@@ -161,7 +161,7 @@ _KNOWN = "How many or which files mention something, are about it, come from a t
 
 
 def collection_question(question: str, is_folder: Callable[[str], bool], today: date) -> CollectionQuestion | None:
-    """What the question asks of a collection as a whole; None if it asks anything else.
+    """The question's reading as one about a collection as a whole; None if it is another one.
 
     Args:
         is_folder: whether a folder, or a part of its path, has this name.
@@ -181,7 +181,8 @@ class _Reading:
         if (problem := _impossible(asked)) or _OVERVIEW.fullmatch(asked):
             return _declined(problem) if problem else CollectionQuestion("list")
         if found := _WHERE.fullmatch(asked):
-            return _mentioning(CollectionQuestion("list"), found["term"] or found["mine"] or found["word"])
+            term = found["term"] or found["mine"] or found["word"]
+            return _of_term(CollectionQuestion("list"), "mention", term)
         for opening, form in _OPENINGS:
             found = opening.match(asked)
             if found is not None and (read := self._documents(form, asked, found)) is not None:
@@ -222,7 +223,7 @@ class _Reading:
 
     def _conditions(self, read: CollectionQuestion, said: str, *, several: bool) -> CollectionQuestion | None:
         """The question with what is said behind the noun; None if not all of it is understood."""
-        if read.form == "count" and (not several):
+        if read.form == "count" and not several:
             return None
         before = None
         while said and said != before:
@@ -299,10 +300,6 @@ def _tagged(read: CollectionQuestion, found: re.Match[str]) -> CollectionQuestio
     return replace(read, tag=found["value"].strip("\"“”'‘’")) if len(found["value"].split()) <= _MOST_CALLED else None
 
 
-def _mentioning(read: CollectionQuestion, term: str) -> CollectionQuestion | None:
-    return _of_term(read, "mention", term)
-
-
 def _of_term(read: CollectionQuestion, kind: Literal["mention", "about"], term: str) -> CollectionQuestion | None:
     term = term.strip(_EDGES)
     if _EXCLUDED.search(term):
@@ -331,7 +328,7 @@ _OPENINGS: tuple[tuple[re.Pattern[str], Form], ...] = ((_COUNT, "count"), (_NEWE
 _TAKEN: tuple[tuple[re.Pattern[str], Callable[[CollectionQuestion, re.Match[str]], CollectionQuestion | None]], ...] = (
     (_PICKED, _picked),
     (_DATED, _of_date),
-    (_MENTION, lambda read, found: _mentioning(read, found["term"])),
+    (_MENTION, lambda read, found: _of_term(read, "mention", found["term"])),
     (_TAGGED, _tagged),
     (_ABOUT, lambda read, found: _of_term(read, "about", found["term"])),
 )

@@ -270,7 +270,6 @@ MONTH = f"(?:{'|'.join(MONTHS)})"
 # "May", "3 May", "May 3," before a year.
 DAY_AND_MONTH = rf"(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}},?)?"
 
-
 # Dates that a text writes with a month or a season: their words name no place and no person.
 #
 # "born in October 1813", "3 May 1901", "in the autumn of 1920". A date that a capitalised word follows may be part

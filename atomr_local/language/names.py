@@ -59,7 +59,7 @@ def is_accent(mark: str) -> bool:
 
 
 class KeyCharacters(dict[int, str]):
-    """What becomes of each character of a decomposed name, for `str.translate`; learnt as characters are met.
+    """Characters of a decomposed name → characters of its key, for `str.translate`; learnt as they are met.
 
     Args:
         letters: characters that are written otherwise in a key.
@@ -136,7 +136,7 @@ def former_name_key(text: str) -> str:
 
 
 def former_name_forms(text: str) -> tuple[str, str, str]:
-    """What :func:`name_forms` was for keys of version 0."""
+    """The result of :func:`name_forms` for keys of version 0."""
     name, qualifier = split_qualifier(text)
     return former_name_key(text), _ARTICLE.sub("", former_name_key(name)), qualifier
 
@@ -174,7 +174,7 @@ def telling_stems(text: str) -> list[str]:
 
 
 def comparable(text: str) -> list[str]:
-    """What two texts are compared by: the words of the key, and pairs of characters where words are not marked."""
+    """Units for comparing two texts: the words of the key, and pairs of characters where words are not marked."""
     return terms(name_key(text))
 
 
@@ -184,7 +184,6 @@ def phrase(tokens: Sequence[str]) -> str:
 
 
 # Names in running text, as far as capital letters tell them.
-
 
 # Adjacent capitalised words, with small words between them: "Kingdom of Prussia".
 _SMALL = "|".join(sorted(english().small))
@@ -202,7 +201,6 @@ def names_in(texts: Sequence[str]) -> list[str]:
 
 
 # Whether two names may be of one person, place or thing, as far as their words tell.
-
 
 # Words that are at least this similar, in %, may be misspellings of one another.
 _ALIKE = 80

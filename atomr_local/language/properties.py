@@ -100,7 +100,6 @@ _THERE = rf"(?:(?:,| in) {_PLACE})?"
 _WHEN = rf"(?:on {_DATE} |in (?:{MONTH} )?\d{{4}} )?"
 _DASH = "[–—-]"
 
-
 _DEMONYM = re.compile(r"[A-Z][a-z]+(?:ese|ish|ian|ean|can|man|ch)")
 
 

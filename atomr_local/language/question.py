@@ -66,7 +66,7 @@ class TimeConstraint:
 
 @dataclass(frozen=True)
 class QuestionReading:
-    """What a question, or the wording of a relation, says; see :func:`read_question`."""
+    """The reading of a question, or of the wording of a relation; see :func:`read_question`."""
 
     text: str
 
@@ -76,7 +76,7 @@ class QuestionReading:
 
     @property
     def expected(self) -> Expected:
-        """What kind of answer it expects."""
+        """The kind of answer that it expects."""
         return expected_type(self.text)
 
     @cached_property
@@ -99,7 +99,7 @@ class QuestionReading:
 
     @cached_property
     def relations(self) -> tuple[tuple[str, str], ...]:
-        """What may be the relation asked for, with the name of what it is asked of, where one is asked for as a value:
+        """Candidates for the relation asked for, with the name that it is asked of, where one is asked for as a value:
         "What is the capital of Chad?", "What is Chad's capital?"."""
         found = COPULAR.fullmatch(self.text.strip().rstrip("?").rstrip())
         if found is None or "?" in found["rest"]:
@@ -146,7 +146,7 @@ class QuestionReading:
 
     @cached_property
     def value_kind(self) -> str:
-        """What kind of values it asks for: "time", "count", "quantity", "country", "place" or "person"."""
+        """The kind of values that it asks for: "time", "count", "quantity", "country", "place" or "person"."""
         return next((kind for pattern, kind in _KINDS if pattern.search(self.key)), "")
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What kind of question a text is, and what kind of answer it expects."""
+"""The kind of question that a text is, and the kind of answer that it expects."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "M
 
 
 def understands(text: str) -> tuple[Kind, float]:
-    """What the text is, and how sure that is, 0 to 1.
+    """The kind of the text, and its probability, 0 to 1.
 
     Returns:
         "nothing": no question and no topic (a greeting, letters without sense); "language": a sentence in another
@@ -176,7 +176,7 @@ def small_talk() -> frozenset[str]:
 
 
 def features(text: str, common: frozenset[str]) -> Iterator[str]:
-    """What the model looks at: the words, pieces of up to four letters, the script, and what surrounds them.
+    """Features for the model: the words, pieces of up to four letters, the script, and what surrounds them.
 
     Args:
         common: pieces of three letters that real words have, of any language.
@@ -244,7 +244,6 @@ def _script(character: str) -> str:
 # A small linear model over word n-grams, learnt by `scripts/train_answer_types.py` from questions of many sets and
 # wordings, written for this project, of what people type ("can you tell me …", "… author", "name the …").
 
-
 # At this probability an expectation may narrow what is read.
 SURE = 0.9
 _COUNTRY = "country"
@@ -259,7 +258,7 @@ _ASKING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a question asks for.
+    """The expected answer of a question.
 
     Attributes:
         type: as in plans: person, place, organisation, work, event, date, year, number, quantity, yes/no, phrase,
@@ -296,7 +295,7 @@ def expected_type(question: str) -> Expected:
 
 
 def answer_type_features(question: str) -> Iterator[str]:
-    """What the model looks at: words, pairs and triples of them, how the question opens and ends, and what follows a
+    """Features for the model: words, pairs and triples of them, how the question opens and ends, and what follows a
     question word. Digits are all alike.
     """
     tokens = [_plain(token) for token in _TOKEN.findall(question)]

@@ -1,4 +1,4 @@
-"""What a question refers to without saying it: a pronoun without an antecedent, or a fragment ("and where?").
+"""References of a question to earlier text: a pronoun without an antecedent, or a fragment ("and where?").
 
 Grammar decides, by closed classes of words and their places (Reinhart, 1983: a pronoun that is an object is never the
 subject of its own clause). Where it leaves that open, the reference is not sure.
@@ -87,7 +87,7 @@ class _Token:
 
 
 def references(question: str) -> list[Reference]:
-    """What the question refers back to, in order; none if it is complete."""
+    """The words of the question that refer back, in order; none if it is complete."""
     tokens = _tokens(question.casefold() if question.isupper() else question)
     found = [one for place in range(len(tokens)) if (one := _reference(question, tokens, place)) is not None]
     if (sure := _fragment(question, tokens)) is not None and not any(one.sure for one in found):
@@ -99,7 +99,7 @@ def references(question: str) -> list[Reference]:
 
 
 def refers_out(question: str) -> Reference | None:
-    """What a question refers to that nothing can tell where none was asked before: a pronoun, or all of it ("why?").
+    """The first reference that a question asked alone leaves open: a pronoun, or all of it ("why?").
 
     "It" and "they" may mean what the rest describes ('it says "the vault is locked"'): a few words will do.
     """

@@ -13,7 +13,6 @@ from atomr_local.language.words import referring_words, word_lists
 
 # Scripts that write no spaces between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer, Tibetan.
 
-
 # For a character class: blocks of the Unicode standard, without their punctuation.
 UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u0f40-\u0fbc\u1000-\u103f\u1780-\u17d3"  # Thai, Lao, Tibetan, Burmese, Khmer
@@ -51,12 +50,12 @@ def spread(text: str) -> str:
 
 
 def gathered(text: str) -> str:
-    """What `spread` took apart, put together."""
+    """The text that `spread` took apart, put together."""
     return _BETWEEN.sub("", text) if unspaced(text) else text
 
 
 def terms(text: str) -> list[str]:
-    """What to compare texts by: the words, and pairs of neighbouring characters where words are not marked."""
+    """Units for comparing texts: the words, and pairs of neighbouring characters where words are not marked."""
     if not unspaced(text):
         return text.split()
     found: list[str] = []

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, TypeVar, get_type_hints
 
@@ -169,33 +169,9 @@ def english() -> Words:
 
 
 @cache
-def number_words() -> NumberWords:
-    """Words of numbers and months, read once."""
-    return _read(NumberWords, "numbers")
-
-
-@cache
-def document_words() -> DocumentWords:
-    """Words with which a question names the document to look in, read once."""
-    return _read(DocumentWords, "documents")
-
-
-@cache
-def condition_words() -> ConditionWords:
-    """Words of conditions, read once."""
-    return _read(ConditionWords, "conditions")
-
-
-@cache
 def relation_words() -> RelationWords:
     """Words of relations, read once."""
     return _read(RelationWords, "relations", asked_for=_by_word(word_lists("relations")["asked_for"]))
-
-
-@cache
-def referring_words() -> ReferringWords:
-    """Closed classes of words, read once."""
-    return _read(ReferringWords, "referring")
 
 
 def comparative(word: str) -> str | None:
@@ -229,7 +205,7 @@ def any_of(phrases: Iterable[str]) -> str:
 
 
 def singulars(word: str, least: int = 4) -> list[str]:
-    """What a word of at least so many letters, or the last word of a text, may be the plural of, the likeliest first;
+    """Singulars of a word of at least so many letters, or of the last word of a text, the likeliest first;
     none of "glass" and "his"."""
     if len(word) < least or not word.endswith("s") or word.endswith("ss"):
         return []
@@ -257,13 +233,13 @@ def without_suffix(word: str) -> str:
 
 
 def stem(word: str) -> str:
-    """What the forms of a word share: "writ" of "wrote", "writer" and "written"."""
+    """The stem that forms of a word share: "writ" of "wrote", "writer" and "written"."""
     return relation_words().irregular.get(word) or without_suffix(word)
 
 
 @cache
 def word_lists(name: str) -> dict[str, Any]:
-    """What a file of lists holds, each list as a tuple; read once."""
+    """The content of a file of lists, each list as a tuple; read once."""
     text = files("atomr_local.language").joinpath(f"en/{name}.json").read_text(encoding="utf-8")
     return {key: _frozen(value) for key, value in json.loads(text).items()}
 
@@ -273,6 +249,13 @@ def _read(kind: type[_Lists], name: str, **others: Any) -> _Lists:
     lists = word_lists(name) | others
     fields = get_type_hints(kind).items()
     return kind(**{key: frozenset(lists[key]) if hint == frozenset[str] else lists[key] for key, hint in fields})
+
+
+# Each is read once.
+number_words = cache(partial(_read, NumberWords, "numbers"))
+document_words = cache(partial(_read, DocumentWords, "documents"))
+condition_words = cache(partial(_read, ConditionWords, "conditions"))
+referring_words = cache(partial(_read, ReferringWords, "referring"))
 
 
 def _by_word(groups: dict[str, tuple[str, ...]]) -> dict[str, str]:

@@ -1,4 +1,9 @@
-"""The header of a GGUF file: magic, version, counts, typed key-value pairs, and one record for each tensor."""
+"""The header of a GGUF file, read and checked without llama.cpp and without trusting the file.
+
+llama.cpp ends the process on many values that it does not expect, so they are turned away here. The format: magic,
+version, counts, typed key-value pairs, one record for each tensor, then the tensors' data, aligned (the GGUF
+specification of the ggml project). What each bound follows from is named beside it, by llama.cpp's source file.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,6 @@ FILE_TYPES = {
     39: "NVFP4", 40: "Q1_0", 41: "Q2_0",
 }  # fmt: skip
 
-
 # The vocabulary of a model file; refuses what crashes llama.cpp (src/llama-vocab.cpp).
 
 TOKENS = "tokenizer.ggml.tokens"
@@ -70,13 +74,6 @@ class TokenVocabulary:
 
     count: int
     problem: str = ""
-
-    @classmethod
-    def of(
-        cls, tokens: Sequence[bytes], types: array[int] | None, values: dict[str, int | float | bool | str]
-    ) -> TokenVocabulary:
-        """Look at the tokens of a file with these header values."""
-        return cls(len(tokens), _problem(tokens, types, values.get(_MODEL)))
 
 
 def _problem(tokens: Sequence[bytes], types: array[int] | None, model: object) -> str:
@@ -131,7 +128,7 @@ _LARGEST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What a GGUF file says about itself.
+    """The header of a GGUF file.
 
     Attributes:
         kind: general.type: model, adapter, mmproj, …
@@ -231,10 +228,6 @@ class _HeaderReader:
             self._damaged("it ends within its header" if self._size < _HEADER_BYTES else "its header is too large")
         self._left -= count
 
-    def _skip(self, count: int) -> None:
-        self._take(count)
-        self._stream.seek(count, io.SEEK_CUR)
-
     def _number(self, layout: str) -> int:
         value: int = struct.unpack(layout, self._bytes(struct.calcsize(layout)))[0]
         return value
@@ -279,6 +272,9 @@ class _HeaderReader:
             value = values.get(f"{architecture}.{key}", 1)
             if type(value) is not int or not 0 < value < 1 << 31:
                 self._damaged(f"{architecture}.{key} is {value!r}")
+        vocabulary = None
+        if (tokens := self._tokens) is not None:
+            vocabulary = TokenVocabulary(len(tokens), _problem(tokens, self._token_types, values.get(_MODEL)))
         context = values.get(f"{architecture}.context_length")
         file_type = values.get("general.file_type")
         return GgufHeader(
@@ -296,7 +292,7 @@ class _HeaderReader:
             arrays=self._arrays,
             numbers=self._numbers,
             storage=self._storage,
-            vocabulary=None if self._tokens is None else TokenVocabulary.of(self._tokens, self._token_types, values),
+            vocabulary=vocabulary,
         )
 
     def _check_start(self) -> None:
@@ -349,7 +345,8 @@ class _HeaderReader:
             elif count <= _READ_NUMBERS:
                 self._numbers[key] = struct.unpack(f"<{count}{SCALARS[kind][1]}", self._bytes(count * size))
             else:
-                self._skip(count * size)
+                self._take(count * size)
+                self._stream.seek(count * size, io.SEEK_CUR)
         elif kind == STRING and count <= _ARRAY_STRINGS:
             texts = self._texts(count, _TOKEN_BYTES if key == TOKENS else self._left, key)
             if key == TOKENS:
@@ -466,7 +463,7 @@ _MATRIX = re.compile(r"(token_embd|output|blk\.\d+\.(attn|ffn)_\w+)\.weight")
 
 
 def model_problem(header: GgufHeader) -> str:
-    """What of a model's header llama.cpp must not be given, naming the key or tensor; empty when nothing is."""
+    """The first value that llama.cpp must not be given, with its key or tensor; empty when there is none."""
     vocabulary = header.vocabulary.problem if header.vocabulary is not None else ""
     return _texts(header) or _numbers(header) or _heads(header) or _experts(header) or vocabulary or _storage(header)
 
@@ -606,7 +603,7 @@ def check_model(path: Path) -> GgufHeader:
 
 
 def _split_problem(header: GgufHeader) -> str:
-    """What is wrong with the other files of a model in several; llama.cpp opens them by name."""
+    """The fault of the other files of a model in several; llama.cpp opens them by name."""
     count, number = header.values.get("split.count", 0), header.values.get("split.no", 0)
     if count in (0, 1):
         return ""
@@ -671,7 +668,7 @@ def _adapter_error(
 
 
 def _adapter_problem(adapter: GgufHeader, model: GgufHeader) -> str:
-    """What of a LoRA adapter crashes llama.cpp (src/llama-adapter.cpp; ggml_mul_mat in ggml/src/ggml.c)."""
+    """The first value of a LoRA adapter that crashes llama.cpp (src/llama-adapter.cpp; ggml_mul_mat in ggml.c)."""
     alpha = adapter.values.get(_ALPHA, 0.0)
     # A value of another type is an assertion, not an error, in gguf_get_val_f32.
     single = adapter.kinds.get(_ALPHA, F32) == F32 and _ALPHA not in adapter.arrays
@@ -708,12 +705,3 @@ def _tensor_problem(name: str, adapter: GgufHeader, model: GgufHeader) -> str:
 def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
     """All four dimensions, as ggml has them."""
     return (*shape, 1, 1, 1)[:4]
-
-
-# Reads and checks the header of a GGUF file without llama.cpp and without trusting the file.
-#
-# llama.cpp ends the process on many values that it does not expect, so they are turned away here. The format: magic,
-# version, counts, typed key-value pairs, one record for each tensor, then the tensors' data, aligned (the GGUF
-# specification of the ggml project). What each bound follows from is named beside it, by llama.cpp's source file.
-
-__all__ = ["GgufHeader", "check_adapter", "check_adapters", "check_model", "read_header"]

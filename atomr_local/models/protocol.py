@@ -61,7 +61,6 @@ class JsonSchema:
 
 StructuredOutput = Grammar | Choice | JsonSchema
 
-
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "cancelled"]
 
@@ -141,7 +140,7 @@ class GenerationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the model wrote.
+    """The output of one call.
 
     Attributes:
         text: the whole output without end-of-turn markers.
@@ -174,7 +173,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class BackboneInfo:
-    """What a model is.
+    """The identity of a model, and its context.
 
     Attributes:
         context_tokens: prompt and completion together may take this many tokens.
@@ -232,7 +231,7 @@ class OutputText:
 
     @property
     def text(self) -> str:
-        """What has come so far, without an unfinished character."""
+        """The text so far, without an unfinished character."""
         return self._text
 
     def add(self, data: bytes, logprob: float) -> None:

@@ -29,7 +29,6 @@ from atomr_local.tree.validation import Limits
 
 # Settings by the names of earlier versions: they are still read, and a note gives the new name.
 
-
 # Old name of a group of settings: its name now.
 OLD_GROUPS = {"means": "features"}
 _LONGEST = 60
@@ -581,7 +580,7 @@ class Settings(BaseSettings):
 
 
 class _OldNames(BaseSettings):
-    """What environment variables may still be named."""
+    """Groups of settings under their old names, for environment variables."""
 
     model_config = SettingsConfigDict(env_prefix="ATOMR_", env_nested_delimiter="__", env_ignore_empty=True)
     means: FeatureSettings = FeatureSettings()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.answer_selection import AnswerSelection
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import answers_both
@@ -18,7 +17,7 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.protocol import QuestionContext, Strategy
-from atomr_local.strategies.shared.closing import as_tree, from_answered
+from atomr_local.strategies.shared.closing import as_tree, from_answered, noting
 from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, read_first
 from atomr_local.strategies.shared.plans import plan_ready, planned, rule_plan
 from atomr_local.tree.nodes import ROOT_ID, Tree
@@ -96,7 +95,7 @@ class AtomR(Strategy):
 
 
 def _asking_on(tools: QuestionContext) -> Callable[[str], Result] | None:
-    """What answers the whole question by follow-up questions; None if the model has not learnt to write them."""
+    """A function that answers the whole question by follow-ups; None if the model has not learnt to write them."""
     if not tools.reader.knows_next or not tools.retriever.names:
         return None
 
@@ -106,12 +105,11 @@ def _asking_on(tools: QuestionContext) -> Callable[[str], Result] | None:
         # One question alone is a direct answer again, and what a step of the plan did not find is not found otherwise.
         barred = [question, root.question, *(node.resolved_question for node in others if not node.answers)]
         followed = FollowUps(question, tools, memory=False, barred=barred)
-        try:
+        failed: list[str] = []
+        with noting(failed, "no follow-up question"):  # the answer that there is stands
             followed.ask()
-        except Cancelled:
-            raise
-        except AtomrError as error:  # the answer that there is stands
-            return Result(dropped=[f"no follow-up question: {error.message}"])
+        if failed:
+            return Result(dropped=failed)
         if len(followed.steps) < _FEWEST or not followed.complete:
             return Result(dropped=followed.notes)
         result = from_answered(tools, question, followed.steps)

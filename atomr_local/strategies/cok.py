@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import Field
 
-from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key
 from atomr_local.reasoning.candidates import Vote, vote
 from atomr_local.reasoning.operations.compute import evidence_of
@@ -18,11 +17,11 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Step
 from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.shared.closing import voted
+from atomr_local.strategies.shared.closing import noting, voted
 from atomr_local.strategies.shared.loop import asked_before
 from atomr_local.strategies.shared.tasks import Rationale, Rationales
 from atomr_local.strategies.shared.tools import searched, tell_sources
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.tree.nodes import ROOT_ID
 
 AGREED = "the sampled chains agree: nothing was looked up, this is the model's own knowledge"
@@ -46,19 +45,22 @@ class CoKOptions(StrategyOptions):
     at_once: bool = Field(False, description="Correct all rationales without writing the later ones anew.")
 
 
-# Evidence on a rationale of `cok`: each chosen source is asked in its own language, the graph by a query.
-
 _CALLS_A_QUERY = 3  # two sketches, and the check of what they give
 
 
 @dataclass(eq=False)
-class _Evidence(Work[CoKOptions]):
-    """Asks the sources that were chosen for the question."""
+class _Correction(Work[CoKOptions]):
+    """Samples chains; where they disagree, corrects the rationales of one in turn, and answers from them."""
 
-    _where: tuple[str, ...] = field(default=(), init=False)
+    _sampled: Result = field(default_factory=Result, init=False)  # the answer of most chains
+    _share: float = field(default=0.0, init=False)  # of the chains that give it
+    _first: list[Rationale] = field(default_factory=list, init=False)  # as they were written
+    _known: list[Rationale] = field(default_factory=list, init=False)  # as they stand after the check
+    _results: list[Result] = field(default_factory=list, init=False)
+    _where: tuple[str, ...] = field(default=(), init=False)  # the sources that were chosen for the question
     _shown: tuple[str, ...] = field(default=(), init=False)  # answers that the user sees: their words may go to the web
 
-    def choose(self) -> None:
+    def _choose(self) -> None:
         """Choose the sources that suit the question, in a step of its own where there is a choice."""
         names = self._where = self.tools.retriever.names
         if len(names) < 2:
@@ -70,56 +72,39 @@ class _Evidence(Work[CoKOptions]):
             self._where = tuple(chosen.split(", "))
             step.result = Result(observation=chosen)
 
-    def collect(self, step: Step, rationale: str, earlier: Sequence[Result]) -> tuple[list[Evidence], list[str]]:
-        """What the sources have on the rationale, best first, and notes.
-
-        Args:
-            earlier: results of the rationales before it.
-        """
-        rows, told_all, notes = self._queried(step, rationale, earlier)
+    def _collect(self, step: Step, rationale: str) -> tuple[list[Evidence], list[str]]:
+        """Evidence on the rationale, best first, and notes: each chosen source is asked in its own language."""
+        rows, told_all, notes = self._queried(step, rationale)
         where = [name for name in self._where if not told_all or name != rows[0].source]
         request = Request(rationale, rationale, top_k=self.options.k)
-        shown = (*self._shown, *(text for result in earlier for text in result.texts))
+        shown = (*self._shown, *(text for result in self._results for text in result.texts))
         found = searched(self.tools, step.id, request, self.question, answers=shown, sources=where)
         tell_sources(self.tools, step.id, self._where)
         evidence = self.tools.ranking.together(rationale, [*rows, *found.evidence], self.tools.cancellation)
         return evidence, [*notes, *found.dropped, *found.problems]
 
-    def _queried(self, step: Step, rationale: str, earlier: Sequence[Result]) -> tuple[list[Evidence], bool, list[str]]:
+    def _queried(self, step: Step, rationale: str) -> tuple[list[Evidence], bool, list[str]]:
         """The rows of a graph query that the model writes; whether they tell enough; notes.
 
         The graph is searched in words, too, where no query can be written, where none gives rows or it gives a bare yes
         or no, and where calls are short.
         """
         graph, writer = self.tools.graph, self.tools.sparql
-        if not self.options.queries or graph is None or writer is None or graph.source not in self._where:
+        asked = self.options.queries and graph is not None and graph.source in self._where
+        if not asked or graph is None or writer is None or not self.tools.asking.spares(_CALLS_A_QUERY):
             return [], False, []
-        if not self.tools.asking.spares(_CALLS_A_QUERY):
-            return [], False, []
-        known = [value for result in earlier for value in result.values]
-        try:
+        known = [value for result in self._results for value in result.values]
+        answer, notes = None, list[str]()
+        with noting(notes, str(graph.source)):
             answer = writer.answer(step.id, rationale, values=known)
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            return [], False, [f"{graph.source}: {error.message}"]
+        if answer is None:
+            return [], False, notes
         notes = [f"query: {sketch.text}" for sketch in answer.tried]
         if answer.problem:
             return [], False, [*notes, f"{answer.problem}: the {graph.source} was searched in words"]
         assert answer.queried is not None
         row, found = answer.queried.evidence, answer.queried.found
         return [row] if row is not None else [], found is not None and found.boolean is None, notes
-
-
-@dataclass(eq=False)
-class _Correction(_Evidence):
-    """Samples chains; where they disagree, corrects the rationales of one in turn, and answers from them."""
-
-    _sampled: Result = field(default_factory=Result, init=False)  # the answer of most chains
-    _share: float = field(default=0.0, init=False)  # of the chains that give it
-    _first: list[Rationale] = field(default_factory=list, init=False)  # as they were written
-    _known: list[Rationale] = field(default_factory=list, init=False)  # as they stand after the check
-    _results: list[Result] = field(default_factory=list, init=False)
 
     def go(self) -> None:
         chains, tally = self._chains()
@@ -170,12 +155,12 @@ class _Correction(_Evidence):
         """Check the rationales in turn, until none follows, one repeats, or a limit is reached."""
         rationale: Rationale | None = drafts[0] if self.may_ask() else None
         if rationale is not None:
-            self.choose()
+            self._choose()
         while rationale is not None and self.may_ask():
             self._first.append(rationale)
             self._known.append(rationale)
             with self.tools.steps.open(rationale.query, label=f"rationale {len(self._known)}") as step:
-                found, notes = self.collect(step, rationale.query, self._results)
+                found, notes = self._collect(step, rationale.query)
                 self._known[-1], step.result = self.tasks.verified(step.id, self._known[:-1], rationale, found)
                 step.result.dropped = [*notes, *step.result.dropped]
             self._results.append(step.result)
@@ -187,12 +172,9 @@ class _Correction(_Evidence):
         draft = drafts[place] if place < len(drafts) else None
         if self.options.at_once or not self.may_ask():
             return draft
-        try:
+        written, notes = None, list[str]()
+        with noting(notes, "not written anew"):
             written, notes = self.tasks.next_rationale(ROOT_ID, self._known, len(drafts))
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            written, notes = None, [f"not written anew: {error.message}"]
         if written is None and not notes:
             return None  # none is needed
         is_new = written is not None and self._is_new(written)
@@ -215,7 +197,7 @@ def _majority(chains: Sequence[Rationales], tally: Vote) -> tuple[Rationale, ...
     return next((chain.rationales for chain in ranked if chain.rationales), ())
 
 
-class CoK(Grown):
+class CoK(StepwiseStrategy):
     name = "cok"
     summary = "sample chains of rationales; where they disagree, correct one after another by what the sources have"
     paper = (

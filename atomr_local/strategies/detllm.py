@@ -25,16 +25,13 @@ from atomr_local.sources.protocol import Evidence, Request, SearchMode, SourceNa
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.shared.tasks import Hop, ReasonedHops
 from atomr_local.strategies.shared.tools import SearchedOnce, searched, told
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 
-# The two ways in which `detllm` searches with words: passages, and facts as text, together or apart.
-
+# Passages and facts as text are searched together or apart.
 Retrieval = Literal["apart-dense", "apart-words", "together-dense", "together-words"]
 # Where passages and facts share a list, it is made of so many times as many of each.
 _WIDER = 4
 NO_FACTS = "facts are not searched: the graph index has no facts as text (`atomr graph linearise` makes them)"
-
-
 _MOST_CITED = 2
 _MOST_VALUES = 3  # of a query's rows that stand in where the evidence tells no answer of a hop
 # What may go to the web: an answer of so few words, held by evidence that mentions this share of the hop's question.
@@ -63,27 +60,28 @@ class DetLLMOptions(StrategyOptions):
 
 
 @dataclass(eq=False)
-class _Search(Work[DetLLMOptions]):
-    """Searches for one question, each query once.
+class _Program(Work[DetLLMOptions]):
+    """The hops of one question."""
 
-    Attributes:
-        answers: of earlier hops, of those that the user sees, which are short and fit: their words may go to the web.
-    """
+    _evidence: list[Evidence] = field(default_factory=list, init=False)  # of the last hop, best first
+    # The hop whose answer the next one states.
+    _before: tuple[int, Result, float] | None = field(default=None, init=False)
+    _rows: tuple[Value, ...] = field(default=(), init=False)  # what the last query gave
+    _known: list[Value] = field(default_factory=list, init=False)  # answers of hops
+    _asked: set[str] = field(default_factory=set, init=False)
+    # Answers of earlier hops that the user sees, which are short and fit: their words may go to the web.
+    _answers: list[str] = field(default_factory=list, init=False)
 
-    answers: list[str] = field(default_factory=list, init=False)
+    @cached_property
+    def _writing(self) -> ReasonedHops:
+        return self.tasks.reasoned_hops(self.options.queries, self.options.temperature)
 
     @cached_property
     def _once(self) -> SearchedOnce[list[Evidence]]:
         return SearchedOnce(self.tools)
 
-    @property
-    def note(self) -> str:
-        """Why facts are not searched though they should be; empty if they are."""
-        there = SourceName.GRAPH in self.tools.retriever.names
-        return NO_FACTS if self.options.facts and there and self.tools.facts is None else ""
-
-    def lists(self, parent: Step, query: str, label: str) -> list[list[Evidence]]:
-        """What is found, each list best first, in a step of its own; none for a query that was searched before."""
+    def _lists(self, parent: Step, query: str, label: str) -> list[list[Evidence]]:
+        """Lists of evidence, each best first, found in a step of their own; a repeated query is not searched again."""
         return self._once.found(parent, query, label, lambda below: self._find(below, query))
 
     def _find(self, step: Step, query: str) -> list[list[Evidence]]:
@@ -109,7 +107,7 @@ class _Search(Work[DetLLMOptions]):
             return []
         mode: SearchMode = "words" if self.options.retrieval.endswith("words") else "dense"
         request = Request(self.question, query, top_k=most, mode=mode)
-        gathered = searched(self.tools, step.id, request, self.question, answers=self.answers, sources=sources)
+        gathered = searched(self.tools, step.id, request, self.question, answers=self._answers, sources=sources)
         step.result.dropped += [*gathered.dropped, *gathered.problems]
         found = self.tools.ranking.together(query, gathered.evidence, self.tools.cancellation)
         add_evidence(step.result.evidence, found)
@@ -129,24 +127,9 @@ class _Search(Work[DetLLMOptions]):
         add_evidence(step.result.evidence, found)
         return found
 
-
-@dataclass(eq=False)
-class _Program(_Search):
-    """The hops of one question."""
-
-    _evidence: list[Evidence] = field(default_factory=list, init=False)  # of the last hop, best first
-    # The hop whose answer the next one states.
-    _before: tuple[int, Result, float] | None = field(default=None, init=False)
-    _rows: tuple[Value, ...] = field(default=(), init=False)  # what the last query gave
-    _known: list[Value] = field(default_factory=list, init=False)  # answers of hops
-    _asked: set[str] = field(default_factory=set, init=False)
-
-    @cached_property
-    def _writing(self) -> ReasonedHops:
-        return self.tasks.reasoned_hops(self.options.queries, self.options.temperature)
-
     def go(self) -> None:
-        self.notes += filter(None, [self.note])
+        if self.options.facts and SourceName.GRAPH in self.tools.retriever.names and self.tools.facts is None:
+            self.notes.append(NO_FACTS)
         if self.options.sparql and self.tools.sparql is None:
             self.notes.append(NO_GRAPH)
         for number in range(1, self.options.hops + 1):
@@ -166,7 +149,7 @@ class _Program(_Search):
 
     def _hop(self, step: Step) -> None:
         before = self._evidence
-        lists = list(self.lists(step, self.question, "question"))
+        lists = list(self._lists(step, self.question, "question"))
         self._evidence = self._best(self.question, lists, before)  # what is left if the model fails
         step.result = Result(evidence=self._evidence)
         if not self.may_ask():
@@ -181,7 +164,7 @@ class _Program(_Search):
             step.result.dropped.append("the question of this hop is one that was asked before")
         self._asked.add(answer_key(asked.question))
         for query in asked.queries:
-            lists += self.lists(step, query, "query")
+            lists += self._lists(step, query, "query")
         if not again and (rows := self._queried(step, asked)) is not None:
             lists.append([rows])
         step.result.evidence = self._evidence = self._best(asked.question, lists, before)
@@ -195,7 +178,7 @@ class _Program(_Search):
         return self.tools.ranking.ranked(question, pool, self.options.k, self.tools.cancellation)
 
     def _answered(self, found: str) -> None:
-        """What the evidence of the hop before says to its question is that hop's answer, which the user sees."""
+        """Report the answer of the hop before, which its evidence gives and which the user sees."""
         if self._before is None:
             return
         node_id, result, seconds = self._before
@@ -211,7 +194,7 @@ class _Program(_Search):
         result.cited = held[:_MOST_CITED]
         self.tools.steps.report(node_id, result, seconds)
         self._known += values
-        self.answers += _shareable(values, result, from_rows=bool(rows))
+        self._answers += _shareable(values, result, from_rows=bool(rows))
 
     def _queried(self, step: Step, asked: Hop) -> Evidence | None:
         """The rows of a query that the model writes for the question of the hop, in a step of its own."""
@@ -237,7 +220,7 @@ class _Program(_Search):
         return found.evidence[0] if found.method and found.evidence else None
 
     def _named(self, asked: Hop) -> list[Value]:
-        """What the question of the hop asks about, in the graph."""
+        """The graph's entities that the question of the hop is about."""
         if not asked.name or self.tools.graph is None:
             return []
         return [linked.entity for linked in self.tools.graph.link(asked.name, 1, asked.question)]
@@ -255,7 +238,7 @@ def _shareable(values: Sequence[Value], result: Result, *, from_rows: bool) -> l
     return [text for text in texts if any(holds(text, item) for item in about)]
 
 
-class DetLLM(Grown):
+class DetLLM(StepwiseStrategy):
     name = "detllm"
     summary = "search passages, facts and a written graph query hop by hop, ranked together"
     paper = (

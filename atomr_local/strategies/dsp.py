@@ -9,14 +9,14 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.indexing.store import STARTER
@@ -35,7 +35,7 @@ from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.closing import holding
 from atomr_local.strategies.shared.tasks import PROMPTS, Hops
 from atomr_local.strategies.shared.tools import SearchedOnce, searched, told
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.system import paths
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import put, read_regular
@@ -58,7 +58,7 @@ class _Kept(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Worked(_Kept):
+class WorkedQuestion(_Kept):
     """A question of ours with its answer, about the starter knowledge."""
 
     question: _Line
@@ -112,7 +112,7 @@ class Demonstration(_Kept):
 
 
 class _Tried(_Kept):
-    """What became of the first worked questions, in their order: an example, or None."""
+    """Outcomes of the first worked questions, in their order: an example, or None."""
 
     questions: tuple[_Line, ...] = ()
     became: tuple[Demonstration | None, ...] = ()
@@ -129,14 +129,14 @@ class _Tried(_Kept):
         return tuple(filter(None, self.became))
 
 
-Annotate = Callable[[Worked, QuestionContext], Demonstration | None]
+Annotate = Callable[[WorkedQuestion, QuestionContext], Demonstration | None]
 
 
 @cache
-def worked_questions() -> tuple[Worked, ...]:
+def worked_questions() -> tuple[WorkedQuestion, ...]:
     """The worked questions, as they ship."""
     text = files(PROMPTS).joinpath("prompts", "dsp_questions.jsonl").read_text(encoding="utf-8")
-    return tuple(Worked.model_validate_json(line) for line in text.splitlines())
+    return tuple(WorkedQuestion.model_validate_json(line) for line in text.splitlines())
 
 
 def demonstrated(
@@ -149,8 +149,9 @@ def demonstrated(
         return ()
     shown: tuple[Demonstration, ...] = ()
     with tools.steps.open("Which worked examples can be shown?", label="demonstrations") as step:
-        tried = _read(_file(tools))
-        notes: list[str] = []
+        tried, notes = _Tried(), list[str]()
+        with suppress(OSError, ValueError, RecursionError):
+            tried = _Tried.model_validate_json(read_regular(_file(tools), _MOST_BYTES))
         if not _enough(tried, number):
             tried, notes = _made(tools, step.id, tried, number, annotate, seconds)
         shown = tried.kept[:number]
@@ -185,7 +186,9 @@ def _made(
             with closing(tools.aside(worked.question, node_id, limited)) as aside:
                 became = annotate(worked, aside)
             tried = _Tried(questions=(*tried.questions, worked.question), became=(*tried.became, became))
-            _write(_file(tools), tried)
+            file = _file(tools)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            put(file, tried.model_dump_json().encode())
     except Cancelled:
         tools.cancellation.check()
         notes.append(f"after {seconds:g} s the other worked questions were left to the next question")
@@ -202,18 +205,6 @@ def _file(tools: QuestionContext) -> Path:
     known = [files(PROMPTS).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8") for name in _TEMPLATES]
     named = json.dumps([info.name, info.adapter, info.host, tools.asking.style, *known, *map(str, worked_questions())])
     return paths.cache_dir() / "demonstrations" / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json"
-
-
-def _read(file: Path) -> _Tried:
-    try:
-        return _Tried.model_validate_json(read_regular(file, _MOST_BYTES))
-    except (OSError, ValidationError, ValueError, RecursionError):
-        return _Tried()
-
-
-def _write(file: Path, tried: _Tried) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    put(file, tried.model_dump_json().encode())
 
 
 _MOST_CITED = 2
@@ -323,7 +314,7 @@ class _Program(Work[DSPOptions]):
         step.result.observation = told(self.passages)
 
     def _find(self, step: Step, query: str, label: str) -> list[Evidence]:
-        """What is found, best first, in a step of its own; nothing new for a query that was searched before."""
+        """Evidence for the query, best first, found in a step of its own; a repeated query is not searched again."""
         return self._searched.found(step, query, label, lambda below: self._gather(below, query))
 
     def _gather(self, step: Step, query: str) -> list[Evidence]:
@@ -337,7 +328,7 @@ class _Program(Work[DSPOptions]):
         return found.evidence
 
 
-class DSP(Grown):
+class DSP(StepwiseStrategy):
     name = "dsp"
     summary = "search in two hops with several queries each, and let several chains of thought vote"
     paper = (
@@ -348,7 +339,7 @@ class DSP(Grown):
     work = _Program
 
 
-def annotated(worked: Worked, tools: QuestionContext) -> Demonstration | None:
+def annotated(worked: WorkedQuestion, tools: QuestionContext) -> Demonstration | None:
     """The worked question as the program itself answers it; None if it does not find the answer, or gives another."""
     tools.steps.begin(worked.question)
     program = _Program(worked.question, tools, _TRIAL)

@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.asking.forms import BAR, Form, Line, halves
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.candidates import UNKNOWN, Candidate, mean
@@ -21,11 +20,11 @@ from atomr_local.reasoning.results import Action, Result
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.processes.process import Choice, at_hand, chosen
-from atomr_local.strategies.shared.closing import CALLS_USED, final_values, result_of, same
-from atomr_local.strategies.shared.loop import THOUGHT, Loop, Observed
+from atomr_local.strategies.shared.closing import CALLS_USED, final_values, noting, result_of, same
+from atomr_local.strategies.shared.loop import THOUGHT, Loop, Observation
 from atomr_local.strategies.shared.tasks import PROMPTS, Tasks
 from atomr_local.strategies.shared.tools import HumanTools
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.system import paths
 from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
@@ -39,7 +38,7 @@ _NAMES = {"text": "the text", "graph": "the graph", "model": "the model's own kn
 
 @dataclass
 class Side:
-    """What one origin answers.
+    """The answer of one origin.
 
     Attributes:
         leans: whether its answer rests on one of the other source, which it then cannot confirm.
@@ -68,15 +67,10 @@ def responded(question: str, text: Side, graph: Side, tasks: Tasks) -> Result:
     independently of each other.
     """
     own = Side("model")
-    notes: list[str] = []
-    try:
+    recalled, notes = Result(), list[str]()
+    with noting(notes, "the model's own knowledge was not asked"):
         recalled = result_of(tasks.tools.reader.from_memory(ROOT_ID, question), "closed_book", ())
         own.values = recalled.values
-    except Cancelled:
-        raise
-    except AtomrError as error:
-        recalled = Result()
-        notes.append(f"the model's own knowledge was not asked: {error.message}")
     sides = (text, graph, own)
     known = [side for side in (text, graph) if side.values]
     if not known:
@@ -140,7 +134,6 @@ _SEARCHES, _PAGES, _QUERIES, _HOPS = 3, 3, 2, 4
 _ASKING = frozenset({"read", "query"})  # tools that the model is asked for
 STEPS_USED = "all {0} steps are used: answered from what had been found"
 
-
 _VERIFY = "verify"
 CLOSED_TASKS = "this model has learnt closed tasks alone: the tools are used in a fixed order"
 UNTOLD = "the process names an answer of the {0}, which gave none: it is left out"
@@ -163,8 +156,8 @@ class HumanIQOptions(StrategyOptions):
 
 
 @dataclass(eq=False)
-class FixedOrder(Work[HumanIQOptions]):
-    """Search and read; find the entity, query and run. Every use of a tool is a step, and their number is limited.
+class _Process(Work[HumanIQOptions]):
+    """The way to the answers of text and graph. Every use of a tool is a step, and their number is limited.
 
     Attributes:
         left: what was left undone; told last.
@@ -180,19 +173,22 @@ class FixedOrder(Work[HumanIQOptions]):
     def at_hand(self) -> HumanTools:
         return HumanTools(self.question, self.tools)
 
+    def go(self) -> None:
+        self._text, self._graph = self._sides()
+
+    def conclude(self) -> Result:
+        result = responded(self.question, self._text, self._graph, self.tasks)
+        result.evidence = self.at_hand.evidence
+        result.dropped += self.left
+        return result
+
     def text(self, question: str, label: str = "text") -> Side:
-        """What the text answers: the page that the question names is read, and others if it has nothing."""
+        """The answer of the text: the page that the question names is read, and others if it has nothing."""
         if not self.at_hand.has_text:
             return Side("text")
-        known, pages = len(self.at_hand.read), list[str]()
-        for name in _names(question)[:_SEARCHES]:
-            seen = self._use(question, label, "search", name)
-            if seen is None:
-                break  # a source that fails, fails for other names too
-            if seen.names:
-                pages = list(seen.names)
-                self.page = pages[0]
-                break
+        known = len(self.at_hand.read)
+        pages = self._seen(question, label, "search", _names(question))
+        self.page = pages[0] if pages else self.page
         for page in pages[:_PAGES]:
             self._use(question, label, "read", f"{page}{BAR}{question}")
             if len(self.at_hand.read) > known:
@@ -201,22 +197,16 @@ class FixedOrder(Work[HumanIQOptions]):
         return Side("text")
 
     def graph(self, question: str, label: str = "graph", names: Sequence[str] = ()) -> Side:
-        """What the graph answers: a query about an entity is written and run; once more if it gives nothing.
+        """The answer of the graph: a query about an entity is written and run; once more if it gives nothing.
 
         Args:
             names: pages or entities that it is about; by default what the question names.
         """
         if not self.at_hand.has_graph:
             return Side("graph")
-        known, entity = len(self.at_hand.rows), ""
-        for name in [name for name in (*names, *_names(question)) if name][:_SEARCHES]:
-            seen = self._use(question, label, "id", name)
-            if seen is None:
-                break
-            if seen.names:
-                entity = seen.names[0]
-                break
-        entity = entity or _names(question)[0]
+        known = len(self.at_hand.rows)
+        seen = self._seen(question, label, "id", [name for name in (*names, *_names(question)) if name])
+        entity = next(iter(seen), "") or _names(question)[0]
         for _ in range(_QUERIES):
             sketches = len(self.at_hand.sketches)
             self._use(question, label, "query", f"{entity}{BAR}{question}")
@@ -228,18 +218,14 @@ class FixedOrder(Work[HumanIQOptions]):
         return Side("graph")
 
     def hops(self) -> tuple[Side, Side]:
-        """What text and graph answer, one question of one hop after another, for a model that has learnt to ask on."""
+        """The answers of text and graph, one question of one hop after another, by a model that learnt to ask on."""
         told: list[tuple[str, tuple[Value, ...]]] = []
         found: list[tuple[Side, Side]] = []
         while len(told) < _HOPS and self._spares() and self._spares_steps():
-            try:
-                known = [(asked, _shown(values)) for asked, values in told]
+            asked: Sequence[str] = ()
+            with noting(self.left, "no further question"):
+                known = [(question, _shown(values)) for question, values in told]
                 asked = self.tools.reader.follow_ups(ROOT_ID, self.question, known)
-            except Cancelled:
-                raise
-            except AtomrError as error:
-                self.left.append(f"no further question: {error.message}")
-                break
             if not asked:
                 break
             text = self.text(asked[0])
@@ -267,19 +253,27 @@ class FixedOrder(Work[HumanIQOptions]):
         if len(found) == 1 or not last.values:
             return replace(last, leans=leans)
         shown = [(asked, _shown(side.values or values)) for (asked, values), side in zip(told, found, strict=True)]
-        try:
+        reading = None
+        with noting(self.left, "the answers of the steps were not combined"):
             reading = self.tools.reader.from_steps(ROOT_ID, self.question, shown)
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            self.left.append(f"the answers of the steps were not combined: {error.message}")
+        if reading is None:
             return replace(last, leans=leans)
         known = {value.text: value for side in found for value in side.values}
         combined = tuple(known.get(text, Value(text)) for text in reading.answers)
         return Side(last.origin, combined, [item for side in found for item in side.evidence], leans)
 
-    def _use(self, question: str, label: str, action: str, given: str) -> Observed | None:
-        """What the tool gives, in a step of its own; None if it failed, or if no step is left."""
+    def _seen(self, question: str, label: str, action: str, names: Sequence[str]) -> tuple[str, ...]:
+        """The names that the tool gives for the first of these for which it gives any."""
+        for name in names[:_SEARCHES]:
+            seen = self._use(question, label, action, name)
+            if seen is None:
+                break  # a source that fails, fails for other names too
+            if seen.names:
+                return seen.names
+        return ()
+
+    def _use(self, question: str, label: str, action: str, given: str) -> Observation | None:
+        """The tool's output, in a step of its own; None if it failed, or if no step is left."""
         asks = action in _ASKING
         if not self._spares_steps() or (asks and not self._spares()):
             return None
@@ -305,21 +299,8 @@ class FixedOrder(Work[HumanIQOptions]):
             self.left.append(why)
         return False
 
-
-class _Process(FixedOrder):
-    """The way to the answers of text and graph."""
-
-    def go(self) -> None:
-        self._text, self._graph = self._sides()
-
-    def conclude(self) -> Result:
-        result = responded(self.question, self._text, self._graph, self.tasks)
-        result.evidence = self.at_hand.evidence
-        result.dropped += self.left
-        return result
-
     def _sides(self) -> tuple[Side, Side]:
-        """What the text answers, and what the graph does."""
+        """The answers of text and graph."""
         workflow = self.options.workflow
         if workflow == "interactive" and self.tasks.chooses_tools:
             return self._interactive()
@@ -362,7 +343,7 @@ class _Process(FixedOrder):
         return shown
 
     def _told(self, final: FilledForm | None) -> tuple[Side, Side]:
-        """What the process ended with. An answer counts as that of a source only if the source gave something."""
+        """The final answers of the process. An answer counts as that of a source only if the source gave something."""
         read, rows = self.at_hand.read, self.at_hand.rows
         if final is None:
             # Nothing was concluded: what was seen last stands.
@@ -394,12 +375,12 @@ def _shown(values: Sequence[Value]) -> str:
 
 
 def _names(question: str) -> list[str]:
-    """What the question names, without the mark behind it."""
+    """Names in the question, without the mark behind them; the question if there are none."""
     bare = (name.strip(" ?!.,;:") for name in named_in(question))
     return list(dict.fromkeys(filter(None, bare))) or [question]
 
 
-class HumanIQ(Grown):
+class HumanIQ(StepwiseStrategy):
     name = "humaniq"
     summary = "follow worked processes of people: find it in the text, verify it in the graph, and say if both agree"
     paper = (

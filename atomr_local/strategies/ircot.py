@@ -17,7 +17,7 @@ from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.shared.closing import read_whole, result_of
 from atomr_local.strategies.shared.tools import searched, told
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.tree.nodes import ROOT_ID
 
 _SAME = 90.0  # edit ratio of 100 from which two titles, and two texts, are the same
@@ -98,7 +98,7 @@ class _Chain(Work[IRCoTOptions]):
         return "" if repeated else text
 
 
-class IRCoT(Grown):
+class IRCoT(StepwiseStrategy):
     name = "ircot"
     summary = "write a chain of thought, search with each sentence, and answer from everything found"
     paper = (

@@ -21,7 +21,7 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less tha
 
 
 class StrategyOptions(BaseModel):
-    """What can be set of a strategy. Subclasses give each option a default, bounds and a description.
+    """The options of a strategy. Subclasses give each option a default, bounds and a description.
 
     An option is a truth value, a number, a text, or one of given texts. One that may be None takes "none" for it.
     """
@@ -123,7 +123,7 @@ def described(options: type[StrategyOptions]) -> Iterator[dict[str, Any]]:
 
 
 def values_in_words(field: FieldInfo) -> str:
-    """What an option can be, such as "whole number, 1 to 50, or none"."""
+    """The values of an option in words, such as "whole number, 1 to 50, or none"."""
     limits = {
         name: getattr(rule, name)
         for rule in field.metadata

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -29,7 +29,7 @@ from atomr_local.strategies.shared.closing import (
     MODEL,
     TEXT,
     UNKNOWN_SCORE,
-    Scored,
+    ScoredAnswer,
     closed,
     closed_tree,
     guessed,
@@ -37,7 +37,7 @@ from atomr_local.strategies.shared.closing import (
     tell_problems,
     weighed_step,
 )
-from atomr_local.strategies.shared.plans import Planned, TreeWalk, below, natural_plan
+from atomr_local.strategies.shared.plans import TreeStrategy, TreeWalk, natural_plan
 from atomr_local.strategies.shared.tasks import Tasks
 from atomr_local.strategies.shared.tools import searched
 from atomr_local.strategies.shared.trained import tasks_of
@@ -65,35 +65,9 @@ class ProbTreeOptions(StrategyOptions):
 
 
 @dataclass(eq=False)
-class _Evidence(TreeWalk[ProbTreeOptions]):
-    """Asks all sources, and knows what each question has found."""
+class _Walk(TreeWalk[ProbTreeOptions]):
+    _found: dict[int, list[Evidence]] = field(default_factory=dict, init=False)  # by question
 
-    _found: dict[int, list[Evidence]] = field(default_factory=dict, init=False)
-
-    def collect(self, step: Step, below: Sequence[int], into: Result) -> None:
-        """Add evidence for the step's question, then what the questions below have found, best first each."""
-        problems = self._ask(step, into)
-        self._found[step.id] = list(into.evidence)
-        for node_id in below:
-            known = self._found.get(node_id, self.results[node_id].evidence)
-            for source in dict.fromkeys(item.source for item in known):
-                add_evidence(
-                    into.evidence, [item for item in known if item.source == source][: self.options.k_descendants]
-                )
-        if problems and not into.evidence:
-            into.error = {"title": "Source failed", "message": "; ".join(problems)}
-
-    def _ask(self, step: Step, into: Result) -> list[str]:
-        """What failed, in words."""
-        shown = [text for known in self.results.values() for text in known.texts]
-        request = Request(step.question, step.question, top_k=self.options.k)
-        found = searched(self.tools, step.id, request, self.question, answers=shown)
-        add_evidence(into.evidence, found.evidence)
-        into.dropped.extend([*found.dropped, *found.problems])
-        return found.problems
-
-
-class _Walk(_Evidence):
     @cached_property
     def _tasks(self) -> Tasks:
         return tasks_of(self.question, self.tools)
@@ -118,11 +92,11 @@ class _Walk(_Evidence):
             return closed_tree(self.tools, self.tree, step.question, result, self.results)
         return closed(self.tools, step.question, self._concluded(result, best, step))
 
-    def _weigh(self, node: Node, step: Step) -> tuple[Result, Scored | None]:
+    def _weigh(self, node: Node, step: Step) -> tuple[Result, ScoredAnswer | None]:
         """The surest answer, and how it came about; None if there is none. Unknown never wins."""
         result = Result()
         if self.options.open_book:
-            self.collect(step, [one.id for one in below(node)], result)
+            self._collect(node, step, result)
         each = self._each_way(node, step, result)
         scored = [self._rated(node, one) if _is_from(one, CHILDREN) else one for one in each]
         scored.sort(key=_rank, reverse=True)
@@ -140,9 +114,24 @@ class _Walk(_Evidence):
         result.cited, result.signals, result.error = list(best.candidate.evidence), dict(best.signals), None
         return result, best
 
-    def _each_way(self, node: Node, step: Step, result: Result) -> list[Scored]:
+    def _collect(self, node: Node, step: Step, into: Result) -> None:
+        """Add evidence for the step's question, then what the questions below have found, best first each."""
+        shown = [text for known in self.results.values() for text in known.texts]
+        request = Request(step.question, step.question, top_k=self.options.k)
+        found = searched(self.tools, step.id, request, self.question, answers=shown)
+        into.evidence, into.dropped = found.evidence, [*found.dropped, *found.problems]
+        self._found[step.id] = list(into.evidence)
+        for below in [one for one in node.bottom_up() if one is not node]:
+            known = self._found.get(below.id, self.results[below.id].evidence)
+            for source in dict.fromkeys(item.source for item in known):
+                best = [item for item in known if item.source == source][: self.options.k_descendants]
+                add_evidence(into.evidence, best)
+        if found.problems and not into.evidence:
+            into.error = {"title": "Source failed", "message": "; ".join(found.problems)}
+
+    def _each_way(self, node: Node, step: Step, result: Result) -> list[ScoredAnswer]:
         """An answer each way, side by side; one that fails leaves the others. The first way wins a tie."""
-        ways: dict[str, Callable[[], Scored]] = {}
+        ways: dict[str, Callable[[], ScoredAnswer]] = {}
         whole = node is self.tree.root or bool(node.children)
         if result.evidence:
             evidence = tuple(result.evidence)
@@ -156,13 +145,13 @@ class _Walk(_Evidence):
         if len(ways) > left:
             result.dropped.append(CALLS_USED)
 
-        def one(origin: str) -> Scored:
+        def one(origin: str) -> ScoredAnswer:
             try:
                 return ways[origin]()
             except Cancelled:
                 raise
             except AtomrError as error:
-                return Scored(Candidate((), UNKNOWN_SCORE, origin), problem=error.message)
+                return ScoredAnswer(Candidate((), UNKNOWN_SCORE, origin), problem=error.message)
 
         # Where calls are short, the first ways have them.
         asked = list(ways)[:left]
@@ -171,7 +160,7 @@ class _Walk(_Evidence):
         tell_problems(scored, result)
         return scored
 
-    def _rated(self, node: Node, found: Scored) -> Scored:
+    def _rated(self, node: Node, found: ScoredAnswer) -> ScoredAnswer:
         """The answer from the children with its score, and what they cite."""
         if not found.found:
             return found
@@ -193,7 +182,7 @@ class _Walk(_Evidence):
             return UNKNOWN_SCORE
         return result.candidates[0].score if result.candidates else 0.0 if self.by_user(child) else None
 
-    def _concluded(self, result: Result, best: Scored | None, step: Step) -> Result:
+    def _concluded(self, result: Result, best: ScoredAnswer | None, step: Step) -> Result:
         """The root's result: its answer verified, or a guess where there is none and guesses are on."""
         reader = self.tools.reader
         if best is not None and best.reading is not None and best.candidate.origin == TEXT:
@@ -207,7 +196,7 @@ class _Walk(_Evidence):
         return guess
 
 
-class ProbTree(Planned):
+class ProbTree(TreeStrategy):
     name = "probtree"
     summary = "answer every question of a tree from memory, from evidence and from its parts; the surest answer wins"
     paper = (
@@ -221,10 +210,10 @@ class ProbTree(Planned):
         return natural_plan(question, plan, origin, tools)
 
 
-def _is_from(scored: Scored | None, origin: str) -> bool:
+def _is_from(scored: ScoredAnswer | None, origin: str) -> bool:
     return scored is not None and scored.candidate.origin == origin
 
 
-def _rank(scored: Scored) -> tuple[bool, float]:
+def _rank(scored: ScoredAnswer) -> tuple[bool, float]:
     score = scored.candidate.score
     return scored.found, UNKNOWN_SCORE if score is None else score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from atomr_local.language.referring import Reference, references
@@ -36,6 +36,28 @@ from atomr_local.tree.nodes import Tree
 
 Need = Literal["graph", "pages", "text"]
 _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
+
+
+@dataclass(frozen=True)
+class ModelSkills:
+    """The skills of a model; by default of one without an adapter.
+
+    Attributes:
+        style: the form of prompts that the adapter was trained on.
+        calibration: what the model's confidences are worth.
+        verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
+            adapter that was trained for it.
+        rewrites: whether it can be asked what a follow-up question means, likewise.
+        points: whether it can be asked for the sentences that answer, likewise.
+        knows_next: whether an adapter has learnt to write the next question from answered steps.
+    """
+
+    style: Style = "full"
+    calibration: Calibration = field(default_factory=Calibration)
+    verifies: bool = True
+    rewrites: bool = True
+    knows_next: bool = False
+    points: bool = True
 
 
 class QuestionContext:
@@ -81,49 +103,37 @@ class QuestionContext:
         cancellation: Cancellation,
         settings: Settings,
         *,
-        style: Style = "full",
+        skills: ModelSkills,
         options: StrategyOptions | None = None,
-        calibration: Calibration | None = None,
         revision: Revision | None = None,
         earlier: ResultCache | None = None,
-        verifies: bool = False,
-        knows_next: bool = False,
-        points: bool = False,
         span_reader: SpanJudge | None = None,
         conversation: Conversation | None = None,
         ranking: Ranking | None = None,
         withheld: frozenset[str] = frozenset(),
     ) -> None:
-        """Make the tools.
-
-        Args:
-            style: the form of prompts that the model was trained on.
-            verifies: whether the model can verify its answers.
-            knows_next: whether the model has learnt to write the next question from answered steps.
-            points: whether the model can name the sentences that answer.
-            span_reader: judges what the model reads; None if there is none.
-        """
+        """Make the tools; `span_reader` judges what the model reads, None if there is none."""
         features = settings.features
         self.planner = planner
         self.recorder = recorder
         self.cancellation = cancellation
         self.settings = settings
         self.options = options or NoOptions()
-        self.calibration = calibration or Calibration()
+        self.calibration = skills.calibration
         self.revision = revision
         self.earlier = earlier or ResultCache()
         self.cache = ResultCache()
         self.conversation = conversation or Conversation()
         collections = (source.collection() for source in sources.values() if isinstance(source, HasCollection))
         has_documents = any(collection is not None for collection in collections)
-        self.asking = Asking(backbone, recorder, cancellation, settings, style)
+        self.asking = Asking(backbone, recorder, cancellation, settings, skills.style)
         self.writer = Writer(self.asking)
         self.reader = Reader(
             self.asking,
-            verify=features.verify and verifies,
-            knows_next=features.follow_ups and knows_next,
+            verify=features.verify and skills.verifies,
+            knows_next=features.follow_ups and skills.knows_next,
             # A question about people's own documents mostly asks for one of them.
-            points=features.pointing and points and has_documents,
+            points=features.pointing and skills.points and has_documents,
             span_reader=span_reader if features.span_reader else None,
         )
         if revision is not None:
@@ -156,11 +166,7 @@ class QuestionContext:
                 own,
                 cancellation,
                 settings,
-                style=style,
-                calibration=calibration,
-                verifies=verifies,
-                knows_next=knows_next,
-                points=points,
+                skills=skills,
                 span_reader=span_reader,
                 ranking=self.ranking,
                 withheld=withheld,

@@ -22,7 +22,7 @@ from atomr_local.strategies.shared.closing import final_values, voted
 from atomr_local.strategies.shared.loop import THOUGHT, Loop
 from atomr_local.strategies.shared.tasks import form
 from atomr_local.strategies.shared.tools import PageTools
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.system import paths
 
 _PROCESSES = 3  # of the user's own that are shown
@@ -109,7 +109,7 @@ class _Acting(Work[ReactOptions]):
         return step.result
 
 
-class React(Grown):
+class React(StepwiseStrategy):
     name = "react"
     summary = "think, open a page or look words up on it, see what it says, and so on until the answer is found"
     paper = "Yao et al.: ReAct: Synergizing Reasoning and Acting in Language Models, ICLR 2023"

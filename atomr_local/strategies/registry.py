@@ -32,7 +32,7 @@ from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import Tree
 
 
-class PluggedIn(Strategy):
+class PluggedInStrategy(Strategy):
     """A strategy of another package, by the name of its entry point, which settings and traces hold."""
 
     def __init__(self, name: str, made: Any) -> None:
@@ -83,7 +83,7 @@ def find_strategy(name: str) -> Strategy:
         SettingsError: there is none, or the package that offers it cannot be loaded.
     """
     if (found := find(ENTRY_POINTS, STRATEGIES, name, "strategy")) is not None:
-        return found if name in STRATEGIES else PluggedIn(name, found)
+        return found if name in STRATEGIES else PluggedInStrategy(name, found)
     raise SettingsError(f"there is no strategy named {name[:40]!r}", hint=f"Known: {', '.join(known_names())}.")
 
 
@@ -93,7 +93,7 @@ def all_strategies() -> dict[str, Strategy]:
     for name, made in load_all(ENTRY_POINTS, STRATEGIES, "strategy").items():
         if name not in STRATEGIES:
             try:
-                found[name] = PluggedIn(name, made)
+                found[name] = PluggedInStrategy(name, made)
             except SettingsError as error:
                 _log.warning("%s", error.message)
     return found

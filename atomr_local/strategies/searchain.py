@@ -32,7 +32,7 @@ from atomr_local.strategies.shared.closing import (
 from atomr_local.strategies.shared.loop import alike_before, same_question
 from atomr_local.strategies.shared.tasks import Chain, Chains, Link
 from atomr_local.strategies.shared.tools import searched
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 from atomr_local.tree.nodes import ROOT_ID
 
 _SAMPLES = 3
@@ -190,7 +190,7 @@ class _Search(Work[SearChainOptions]):
         return own
 
 
-class SearChain(Grown):
+class SearChain(StepwiseStrategy):
     name = "searchain"
     summary = "write a whole chain of queries and answers, check each, and go on anew from what evidence corrects"
     paper = (

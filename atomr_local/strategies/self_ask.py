@@ -12,7 +12,7 @@ from atomr_local.reasoning.results import Result
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.strategies.shared.follow_ups import FollowUps
-from atomr_local.strategies.shared.work import Grown, Work
+from atomr_local.strategies.shared.work import StepwiseStrategy, Work
 
 
 class SelfAskOptions(StrategyOptions):
@@ -42,7 +42,7 @@ class _Asked(Work[SelfAskOptions]):
         return self.tasks.concluded(self._asked.steps, self._asked.final)
 
 
-class SelfAsk(Grown):
+class SelfAsk(StepwiseStrategy):
     name = "self-ask"
     summary = "ask simpler follow-up questions one after another, look each up, then answer"
     paper = "Press et al.: Measuring and Narrowing the Compositionality Gap in Language Models, Findings of EMNLP 2023"

@@ -36,7 +36,7 @@ class SingleNode(Strategy):
 
 
 class RagOptions(StrategyOptions):
-    """What is retrieved, and in which order it is read."""
+    """How much is retrieved, and in which order it is read."""
 
     top_k: int | None = Field(
         None, ge=1, le=50, description="Pieces of evidence per source; none: the setting top_k of all strategies."

@@ -40,7 +40,7 @@ class Secret:
         return self._text
 
     def shown(self) -> str:
-        """What may be shown: nothing of the text but whether there is one."""
+        """The text for display: "…" if there is a text, and "" if not."""
         return HIDDEN if self._text else ""
 
     def __str__(self) -> str:

@@ -419,7 +419,7 @@ _ZIP_NAME_AT = 30
 
 
 def kind_of(head: bytes) -> FileKind | None:
-    """What begins with these bytes, :data:`HEAD` of them or more; None for text, and for what we do not know."""
+    """The kind of file that begins with these bytes, :data:`HEAD` or more; None for text and for unknown kinds."""
     if head.startswith(b"PK\x03\x04"):
         for beginning, kind in _IN_ZIP:
             if head[_ZIP_NAME_AT:].startswith(beginning):

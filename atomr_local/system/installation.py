@@ -46,7 +46,7 @@ class Installation:
     python: Path = Path(sys.executable)
 
     def told(self) -> str:
-        """What made it, in words."""
+        """The manner of installation in words."""
         words = {
             "image": "in an image", "pipx": "by pipx", "uv tool": "by uv tool", "checkout": f"from {self.root}",
             "uv": "into an environment of uv", "pip": "by pip",
@@ -189,7 +189,7 @@ def _uv_tool_command(here: Installation, extra: str) -> str:
 
 
 def _requirements(*, extra: str = "", names: tuple[str, ...] = ()) -> list[str]:
-    """What the program requires for an extra, or of these packages; the names as they are where nothing says more."""
+    """Requirements of an extra, or versions of these packages; bare names where nothing says more."""
     try:
         lines = requires(_NAME) or []
     except PackageNotFoundError:

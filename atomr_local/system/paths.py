@@ -107,10 +107,10 @@ def span_reader_file() -> Path:
 
 
 def catalogue_file() -> Path:
-    """What the program offers to download: a list that ships with it."""
+    """The list of downloads that the program offers; it ships with the program."""
     return _shipped("models", "catalog.toml")
 
 
 def downloads_dir() -> Path:
-    """What indexes are built of, once fetched."""
+    """The fetched files that indexes are built of."""
     return data_dir() / "downloads"

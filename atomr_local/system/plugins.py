@@ -35,7 +35,7 @@ def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
 
 
 def load(part: EntryPoint, kind: str, of: type = object, *, called: bool = True) -> Any:
-    """What the class or function gives that the entry point names, called without arguments.
+    """The result of the class or function that the entry point names, called without arguments.
 
     Args:
         kind: what it is, for messages, such as "strategy".

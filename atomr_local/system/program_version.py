@@ -52,7 +52,7 @@ def version_of(package: Path) -> ProgramVersion:
 
 
 def _git(checkout: Path, *arguments: str) -> str:
-    """What git says of the checkout; "" if it says nothing, fails, or is not there."""
+    """Git's output for the checkout; "" if there is none, or git fails or is missing."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         # No lock, and no program that the checkout's configuration names, only to look.

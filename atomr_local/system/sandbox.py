@@ -46,7 +46,7 @@ _FIND = "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sy
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the system holds a child to; None: what holds for this process. No child leaves a core file.
+    """Limits of a child process; None: those of this process. No child leaves a core file.
 
     Attributes:
         memory: bytes of address space.

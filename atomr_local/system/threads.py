@@ -72,7 +72,6 @@ def give_way() -> None:
 # Measured with `scripts/soak.py`: loading the starter's model a dozen times left 65 MiB behind, and 900 questions 33
 # MiB.
 
-
 # malloc.h of glibc, and the variables by which a user sets the same.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _ARENAS = 2

@@ -62,6 +62,11 @@ class References:
 Argument = Literal | References
 
 
+def given_text(argument: object) -> str:
+    """The text that a plan gives for an argument; "" for one that refers to other steps."""
+    return argument.text if isinstance(argument, Literal) and not argument.references else ""
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
     operator: Operator
@@ -258,21 +263,10 @@ class AnswerType(StrEnum):
 NO_QUESTION = frozenset({AnswerType.NOTHING, AnswerType.LANGUAGE})
 
 _OTHER_NAMES = {
-    "people": AnswerType.PERSON,
-    "location": AnswerType.PLACE,
-    "country": AnswerType.PLACE,
-    "city": AnswerType.PLACE,
-    "organization": AnswerType.ORGANISATION,
-    "company": AnswerType.ORGANISATION,
-    "count": AnswerType.NUMBER,
-    "boolean": AnswerType.YES_NO,
-    "yes no": AnswerType.YES_NO,
-    "yesno": AnswerType.YES_NO,
-    "yes or no": AnswerType.YES_NO,
-    "description": AnswerType.PHRASE,
-    "entity": AnswerType.THING,
-    "name": AnswerType.THING,
-}
+    "people": "person", "location": "place", "country": "place", "city": "place", "organization": "organisation",
+    "company": "organisation", "count": "number", "boolean": "yes/no", "yes no": "yes/no", "yesno": "yes/no",
+    "yes or no": "yes/no", "description": "phrase", "entity": "thing", "name": "thing",
+}  # fmt: skip
 _ANSWER = re.compile(rf"\s*{ANSWER}\s*\(([^()]*)\)[\s.;]*", re.IGNORECASE)
 
 
@@ -314,10 +308,6 @@ def parse_expects(text: str) -> Expects:
 def _type(name: str) -> AnswerType | None:
     plain = " ".join(re.split(r"[\s_-]+", name))
     for form in (plain, plain.removesuffix("s")):
-        if form in _OTHER_NAMES:
-            return _OTHER_NAMES[form]
-        try:
-            return AnswerType(form)
-        except ValueError:
-            continue
+        if (known := _OTHER_NAMES.get(form, form)) in set(AnswerType):
+            return AnswerType(known)
     return None

@@ -11,12 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from atomr_local.tree.calls import REFERENCE as CALL_REFERENCE
-from atomr_local.tree.calls import Argument, OperatorCall
-from atomr_local.tree.calls import Literal as CallLiteral
-from atomr_local.tree.calls import Operator as CallOperator
-from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, Tree, with_references
-from atomr_local.tree.operations import Operation, OperationCall
+from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, Tree, with_references
+from atomr_local.tree.operations import Operation
 
 # A plan in natural questions, without operators: sub-questions that refer to each other's answers (ProbTree).
 
@@ -53,7 +49,7 @@ class _Natural:
         self._names = {
             node.id: name
             for node in tree.nodes()
-            if node.id in self._referred - keep and (name := searched_name(node)) and node is not tree.root
+            if node.id in self._referred - keep and (name := _searched(node)) and node is not tree.root
         }
 
     def tree(self) -> Tree:
@@ -83,15 +79,16 @@ class _Natural:
             if i not in said and not (i in self._names and self._names[i].casefold() in folded)
         ]
         text = f"{node.question} ({', '.join(f'[{i}]' for i in unsaid)})" if unsaid else node.question
-        return REFERENCE.sub(lambda match: self._names.get(int(match[1]), match[0]), text)
+        return _named(text, self._names)
 
 
-def searched_name(node: Node) -> str:
-    """The name that a Search looks for as the plan gives it; "" for other steps."""
+def _searched(node: Node, *, with_kind: bool = False) -> str:
+    """The name that a Search looks for as the plan gives it, `with_kind` in parentheses; "" for other steps."""
     if node.call is None or node.call.operator is not Operator.SEARCH or node.children:
         return ""
-    name = node.call.arguments[0]
-    return name.text.strip() if isinstance(name, Literal) and not name.references else ""
+    name, *kind = node.call.arguments
+    text = name.text.strip() if isinstance(name, Literal) and not name.references else ""
+    return f"{text} ({kind[0].text})" if with_kind and text and kind and isinstance(kind[0], Literal) else text
 
 
 def without_searches(tree: Tree, keep: Collection[int] = ()) -> Tree:
@@ -107,13 +104,15 @@ def without_searches(tree: Tree, keep: Collection[int] = ()) -> Tree:
     names = {
         node.id: name
         for node in tree.nodes()
-        if node.id in used - operands - set(keep) and node is not tree.root and (name := _searched(node))
+        if node.id in used - operands - set(keep)
+        and node is not tree.root
+        and (name := _searched(node, with_kind=True))
     }
 
     def argument(one: Argument) -> Argument:
-        if isinstance(one, CallLiteral):
-            return CallLiteral(_named(one.text, names))
-        return CallLiteral(names[one.ids[0]]) if len(one.ids) == 1 and one.ids[0] in names else one
+        if isinstance(one, Literal):
+            return Literal(_named(one.text, names))
+        return Literal(names[one.ids[0]]) if len(one.ids) == 1 and one.ids[0] in names else one
 
     def again(node: Node) -> Node:
         children = tuple(again(child) for child in node.children if child.id not in names)
@@ -127,26 +126,15 @@ def without_searches(tree: Tree, keep: Collection[int] = ()) -> Tree:
             children=children,
         )
         if len(children) == 1 and children[0].id not in used | set(keep) and not children[0].children:
-            only = children[0]
-            return replace(only, id=node.id) if _alike(only.question, node.question) else node
+            one, other = (" ".join(asked.question.split()).casefold() for asked in (children[0], node))
+            return replace(children[0], id=node.id) if one == other else node
         return node
 
     return Tree(again(tree.root))
 
 
 def _named(text: str, names: Mapping[int, str]) -> str:
-    return CALL_REFERENCE.sub(lambda match: names.get(int(match[1]), match[0]), text)
-
-
-def _searched(node: Node) -> str:
-    """The name that a Search looks for, with its kind in parentheses; "" for other steps."""
-    name = searched_name(node)
-    kind = node.call.arguments[1:] if name and node.call is not None else ()
-    return f"{name} ({kind[0].text})" if kind and isinstance(kind[0], CallLiteral) else name
-
-
-def _alike(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+    return REFERENCE.sub(lambda match: names.get(int(match[1]), match[0]), text)
 
 
 def with_parents(tree: Tree) -> Tree:
@@ -176,7 +164,7 @@ def with_parents(tree: Tree) -> Tree:
             if place == len(children) - 1 or not parts or shared:
                 made.append(child)
                 continue
-            question = _worded(child, {one.id: one for part in parts for one in _with_below(part)})
+            question = _filled(child.question, {one.id: one for part in parts for one in _with_below(part)})
             parent = Node(next(numbers), question, children=(*parts, child))
             stands[child.id] = parent.id
             made = [*(one for one in made if one not in parts), parent]
@@ -203,7 +191,7 @@ def flattened(tree: Tree) -> Tree:
 
 
 def outer_references(node: Node) -> tuple[int, ...]:
-    """What the node and the steps below it refer to, outside of them, each once."""
+    """References of the node and of the steps below it to others, each once."""
     inside = {one.id for one in _with_below(node)}
     found = (i for one in _with_below(node) for i in one.references if i not in inside)
     return tuple(dict.fromkeys(found))
@@ -227,7 +215,7 @@ def ends_in_last(tree: Tree, node: Node) -> bool:
 def program(tree: Tree, node: Node) -> list[Node]:
     """The steps that answer the node by operators alone, in order; empty if it cannot be answered so."""
     steps: list[Node] = []
-    for one in _bottom_up(node):
+    for one in node.bottom_up():
         if one.children:
             if not ends_in_last(tree, one):
                 return []
@@ -249,22 +237,17 @@ def skeleton(tree: Tree, node: Node) -> str:
 
 
 def _operators(node: Node, inside: Collection[int]) -> Iterator[str]:
-    if node.operation is not None:
-        yield _called(node.operation)
+    if (called := node.operation) is not None:
+        among = called.operation is not Operation.COMPARE or len(called.operands) != 2
+        yield _NAMES.get(called.operation, called.operation.value) if among else "SelectBetween"
     elif node.call is not None:
         head = node.call.arguments[0]
-        if node.call.operator is not CallOperator.SEARCH and not set(head.references) & set(inside):
-            yield CallOperator.SEARCH.value
+        if node.call.operator is not Operator.SEARCH and not set(head.references) & set(inside):
+            yield Operator.SEARCH.value
         yield node.call.operator.value
 
 
-def _called(operation: OperationCall) -> str:
-    """The operation as RoHT calls it; what it lacks keeps our name."""
-    if operation.operation is Operation.COMPARE and len(operation.operands) == 2:
-        return "SelectBetween"
-    return _NAMES.get(operation.operation, operation.operation.value)
-
-
+# RoHT's names of operations; what it lacks keeps our name.
 _NAMES = {
     Operation.COMPARE: "SelectAmong",
     Operation.TOP: "SelectAmong",
@@ -279,12 +262,6 @@ def _with_below(node: Node) -> Iterator[Node]:
         yield from _with_below(child)
 
 
-def _bottom_up(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        yield from _bottom_up(child)
-    yield node
-
-
 def _end(node: Node) -> Node:
     return _end(node.children[-1]) if node.children else node
 
@@ -293,35 +270,30 @@ def _renamed(node: Node, numbers: Mapping[int, int]) -> Node:
     """The node, and what is below it, with references changed."""
     if not numbers:
         return node
-
     return replace(with_references(node, numbers), children=tuple(_renamed(child, numbers) for child in node.children))
 
 
-def _worded(node: Node, parts: Mapping[int, Node]) -> str:
-    """The node's question with a description of each part in place of its answer."""
-    return _filled(node.question, parts)
-
-
 def _filled(text: str, parts: Mapping[int, Node]) -> str:
-    return CALL_REFERENCE.sub(lambda match: _described(int(match[1]), parts) or match[0], text)
+    """The text with a description of each part in place of its answer."""
+    return REFERENCE.sub(lambda match: _described(int(match[1]), parts) or match[0], text)
 
 
 def _described(node_id: int, parts: Mapping[int, Node]) -> str:
-    """What the step asks for as a noun: "the director of Emma Road"; "" for a step elsewhere."""
+    """A noun for the step's answer: "the director of Emma Road"; "" for a step elsewhere."""
     if node_id not in parts:
         return ""
     node = _end(parts[node_id])
     known = {i: one for i, one in parts.items() if i != node_id}
     call = node.call
-    if call is not None and call.operator is CallOperator.SEARCH:
+    if call is not None and call.operator is Operator.SEARCH:
         return _filled(_text(call.arguments[0]), known)
-    if call is not None and call.operator is CallOperator.RELATE and len(call.arguments) == 2:
+    if call is not None and call.operator is Operator.RELATE and len(call.arguments) == 2:
         head, relation = (_filled(_text(one), known) for one in call.arguments)
         return f"the {relation.removeprefix('the ')} of {head}"
     return f"({_filled(node.question, known).rstrip(' ?')})"
 
 
 def _text(argument: Argument) -> str:
-    if isinstance(argument, CallLiteral):
+    if isinstance(argument, Literal):
         return argument.text
     return " and ".join(f"[{i}]" for i in argument.ids)

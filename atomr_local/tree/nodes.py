@@ -85,6 +85,17 @@ class Node:
             ids.extend(self.operation.references)
         return tuple(dict.fromkeys(ids))
 
+    def bottom_up(self) -> Iterator[Node]:
+        """The node and all below it in execution order: children before parents, earlier siblings first."""
+        stack: list[tuple[Node, bool]] = [(self, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded or not node.children:
+                yield node
+                continue
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -121,16 +132,8 @@ class Tree:
             level = [child for node in level for child in node.children]
 
     def bottom_up(self) -> Iterator[Node]:
-        """Every node in execution order: children before parents, earlier siblings first."""
-
-        stack: list[tuple[Node, bool]] = [(self.root, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if expanded or not node.children:
-                yield node
-                continue
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+        """Every node in execution order, see :meth:`Node.bottom_up`."""
+        return self.root.bottom_up()
 
     @cached_property
     def _by_id(self) -> dict[int, Node]:

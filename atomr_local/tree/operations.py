@@ -1,7 +1,7 @@
 """Typed operations: what a plan computes from earlier answers, `Compare([1], [3], "earlier")`.
 
 A call has operands and then words that say how: a direction, a number, a unit, a part of a date. An operand is a
-reference to one earlier node or, if :data:`SIGNATURES` allows it, a quoted text.
+reference to one earlier node or, if the operation's :class:`Signature` allows it, a quoted text.
 
 The parser also accepts what small models write if it is unambiguous: names in any letter case, words without quotes,
 `[1, 2]` for `[1], [2]`, a quoted reference, words in another place, other common words for a direction. Anything else
@@ -31,29 +31,8 @@ LONGEST_UNIT = 40
 LARGEST_TOP = 100
 
 
-class Operation(StrEnum):
-    COMPARE = "Compare"
-    TOP = "Top"
-    SORT = "Sort"
-    SELECT = "Select"
-    IS = "Is"
-    ALL = "All"
-    ANY = "Any"
-    DIFFERENCE = "Difference"
-    RATIO = "Ratio"
-    SUM = "Sum"
-    AVERAGE = "Average"
-    COUNT = "Count"
-    UNION = "Union"
-    INTERSECT = "Intersect"
-    EXCEPT = "Except"
-    PART = "Part"
-    CONVERT = "Convert"
-    EACH = "Each"
-
-
 class WordRole(StrEnum):
-    """What a word of an operation says."""
+    """The meaning of a word of an operation."""
 
     DIRECTION = "direction"
     CONDITION = "condition"
@@ -100,13 +79,14 @@ _OTHER_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an operation takes and returns.
+    """The operands, words and result of an operation.
 
     Attributes:
         least, most: number of operands; None: as many as a call may have.
         words: the words after the operands, in order.
         text_last: the last operand may be a quoted text.
         optional: the word may be left out.
+        refuses: kinds of results that no operand may have.
     """
 
     least: int
@@ -115,46 +95,46 @@ class Signature:
     gives: ResultKind = ResultKind.VALUES
     text_last: bool = False
     optional: bool = False
+    refuses: frozenset[ResultKind] = frozenset({ResultKind.YES_NO})
 
 
-SIGNATURES: dict[Operation, Signature] = {
-    Operation.COMPARE: Signature(1, None, (WordRole.DIRECTION,)),
-    Operation.TOP: Signature(1, None, (WordRole.DIRECTION, WordRole.NUMBER)),
-    Operation.SORT: Signature(1, None, (WordRole.DIRECTION,)),
-    Operation.SELECT: Signature(2, None, (WordRole.CONDITION,), text_last=True),
-    Operation.IS: Signature(2, 2, (WordRole.RELATION,), ResultKind.YES_NO, text_last=True),
-    Operation.ALL: Signature(2, None, gives=ResultKind.YES_NO),
-    Operation.ANY: Signature(2, None, gives=ResultKind.YES_NO),
-    Operation.DIFFERENCE: Signature(2, 2, (WordRole.UNIT,), ResultKind.AMOUNT, optional=True),
-    Operation.RATIO: Signature(2, 2, gives=ResultKind.NUMBER),
-    Operation.SUM: Signature(1, None, gives=ResultKind.AMOUNT),
-    Operation.AVERAGE: Signature(1, None, gives=ResultKind.AMOUNT),
-    Operation.COUNT: Signature(1, 1, gives=ResultKind.NUMBER),
-    Operation.UNION: Signature(2, None),
-    Operation.INTERSECT: Signature(2, None),
-    Operation.EXCEPT: Signature(2, None),
-    Operation.PART: Signature(1, 1, (WordRole.PART,), ResultKind.DATE_PART),
-    Operation.CONVERT: Signature(1, 1, (WordRole.UNIT,), ResultKind.AMOUNT),
-    Operation.EACH: Signature(2, None),
-}
+_NO_TRUTHS = frozenset(ResultKind) - {ResultKind.YES_NO, ResultKind.VALUES}
+_NO_DATES = frozenset({ResultKind.YES_NO, ResultKind.NUMBER, ResultKind.AMOUNT})
 
-# What an operation cannot take as an operand, by the kind of result of the operand.
-_DATES = {ResultKind.YES_NO, ResultKind.NUMBER, ResultKind.AMOUNT}
-REFUSED_OPERANDS: dict[Operation, frozenset[ResultKind]] = {
-    **{
-        operation: frozenset({ResultKind.YES_NO})
-        for operation in Operation
-        if operation not in {Operation.IS, Operation.ALL, Operation.ANY, Operation.PART, Operation.EACH}
-    },
-    Operation.ALL: frozenset(ResultKind) - {ResultKind.YES_NO, ResultKind.VALUES},
-    Operation.ANY: frozenset(ResultKind) - {ResultKind.YES_NO, ResultKind.VALUES},
-    Operation.PART: frozenset(_DATES),
-}
+
+class Operation(StrEnum):
+    """The operations by name, each with its signature."""
+
+    signature: Signature
+
+    def __new__(cls, name: str, signature: Signature) -> Operation:
+        made = str.__new__(cls, name)
+        made._value_, made.signature = name, signature
+        return made
+
+    COMPARE = "Compare", Signature(1, None, (WordRole.DIRECTION,))
+    TOP = "Top", Signature(1, None, (WordRole.DIRECTION, WordRole.NUMBER))
+    SORT = "Sort", Signature(1, None, (WordRole.DIRECTION,))
+    SELECT = "Select", Signature(2, None, (WordRole.CONDITION,), text_last=True)
+    IS = "Is", Signature(2, 2, (WordRole.RELATION,), ResultKind.YES_NO, text_last=True, refuses=frozenset())
+    ALL = "All", Signature(2, None, gives=ResultKind.YES_NO, refuses=_NO_TRUTHS)
+    ANY = "Any", Signature(2, None, gives=ResultKind.YES_NO, refuses=_NO_TRUTHS)
+    DIFFERENCE = "Difference", Signature(2, 2, (WordRole.UNIT,), ResultKind.AMOUNT, optional=True)
+    RATIO = "Ratio", Signature(2, 2, gives=ResultKind.NUMBER)
+    SUM = "Sum", Signature(1, None, gives=ResultKind.AMOUNT)
+    AVERAGE = "Average", Signature(1, None, gives=ResultKind.AMOUNT)
+    COUNT = "Count", Signature(1, 1, gives=ResultKind.NUMBER)
+    UNION = "Union", Signature(2, None)
+    INTERSECT = "Intersect", Signature(2, None)
+    EXCEPT = "Except", Signature(2, None)
+    PART = "Part", Signature(1, 1, (WordRole.PART,), ResultKind.DATE_PART, refuses=_NO_DATES)
+    CONVERT = "Convert", Signature(1, 1, (WordRole.UNIT,), ResultKind.AMOUNT)
+    EACH = "Each", Signature(2, None, refuses=frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """An operation with its operands, and the words after them as :data:`SIGNATURES` orders them."""
+    """An operation with its operands, and the words after them as its signature orders them."""
 
     operation: Operation
     operands: tuple[Argument, ...]
@@ -162,7 +142,7 @@ class OperationCall:
 
     @property
     def signature(self) -> Signature:
-        return SIGNATURES[self.operation]
+        return self.operation.signature
 
     @property
     def references(self) -> tuple[int, ...]:
@@ -199,10 +179,7 @@ class OperationCall:
 
 def named_operation(name: str) -> Operation | None:
     """The operation of this name in any letter case; None if there is none."""
-    try:
-        return Operation(name.capitalize())
-    except ValueError:
-        return None
+    return next((one for one in Operation if one == name.capitalize()), None)
 
 
 def format_operation(call: OperationCall) -> str:
@@ -246,7 +223,7 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
     """The operands, and the words in their order."""
     left = list(parts)
     words: list[str] = []
-    for slot in SIGNATURES[operation].words:
+    for slot in operation.signature.words:
         # From the end: a text to compare with comes before the word.
         for place in reversed(range(len(left))):
             one = left[place]
@@ -256,7 +233,7 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
                 del left[place]
                 break
         else:
-            if SIGNATURES[operation].optional:
+            if operation.signature.optional:
                 continue
             raise TreeError(f"{operation} needs {_wanted(slot)}")
     return left, words

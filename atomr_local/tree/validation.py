@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from atomr_local.tree.calls import NO_QUESTION
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Literal, Node, NodeKind, Operator, OperatorCall, Tree
-from atomr_local.tree.operations import REFUSED_OPERANDS, OperationCall, call_problems
+from atomr_local.tree.operations import call_problems
 
 # How many arguments each operator takes (AtomR, section 3.1). Published plans also give Relate a third one that
 # narrows the relation: Relate([1], "played against", [2]).
@@ -98,7 +98,8 @@ def _node_problems(tree: Tree) -> Iterator[Problem]:
         if sum((node.call is not None, node.operation is not None, bool(node.instruction))) > 1:
             yield Problem(node.id, f"node {node.id} has more than one operator, operation or instruction")
         if node.operation is not None:
-            yield from _operation_problems(node, node.operation)
+            for message in call_problems(node.operation):
+                yield Problem(node.id, f"node {node.id}: {message}")
         elif node.call is not None:
             yield from _call_problems(node, node.call)
         elif node.kind is NodeKind.DIRECT and not node.references:
@@ -115,11 +116,6 @@ def _call_problems(node: Node, call: OperatorCall) -> Iterator[Problem]:
     for position, argument in enumerate(call.arguments, 1):
         if not (argument.text.strip() if isinstance(argument, Literal) else argument.ids):
             yield Problem(node.id, f"node {node.id}: argument {position} of {call.operator} is empty")
-
-
-def _operation_problems(node: Node, operation: OperationCall) -> Iterator[Problem]:
-    for message in call_problems(operation):
-        yield Problem(node.id, f"node {node.id}: {message}")
 
 
 def _expectation_problems(tree: Tree) -> Iterator[Problem]:
@@ -141,10 +137,9 @@ def _operand_problems(tree: Tree) -> Iterator[Problem]:
     for node in tree.nodes():
         if node.operation is None:
             continue
-        refused = REFUSED_OPERANDS.get(node.operation.operation, frozenset())
         for reference in node.operation.references:
             operand = giving.get(reference)
-            if operand is not None and operand.signature.gives in refused:
+            if operand is not None and operand.signature.gives in node.operation.signature.refuses:
                 kind = operand.signature.gives
                 message = f"node {node.id}: {node.operation.operation} cannot take [{reference}], which gives {kind}"
                 yield Problem(node.id, message)
@@ -155,17 +150,11 @@ def _reference_problems(tree: Tree) -> Iterator[Problem]:
     position = {node.id: index for index, node in enumerate(tree.bottom_up())}
     for node in tree.nodes():
         # The root is the user's own question: a bracketed number in it is text, unless it is an operator's argument.
-        references = node.references if node is not tree.root else _written_references(node)
-        for reference in references:
+        written = node if node is not tree.root else node.call or node.operation
+        for reference in written.references if written is not None else ():
             if reference == node.id:
                 yield Problem(node.id, f"node {node.id} refers to itself")
             elif reference not in position:
                 yield Problem(node.id, f"node {node.id} refers to [{reference}], which is not in the plan")
             elif position[reference] > position[node.id]:
                 yield Problem(node.id, f"node {node.id} refers to [{reference}], which is answered only later")
-
-
-def _written_references(node: Node) -> tuple[int, ...]:
-    """What the operator or the operation refers to, without the question's words."""
-    written = node.call or node.operation
-    return written.references if written is not None else ()

@@ -129,7 +129,7 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """What checking a model file has shown. `note` says how far the check goes; `problem` is empty when it is good."""
+    """The result of checking a model file. `note` says how far the check goes; `problem` is empty when it is good."""
 
     note: str
     problem: str = ""
@@ -140,7 +140,7 @@ def record_path(model: Path) -> Path:
 
 
 def adapter_card(adapter: Path) -> dict[str, Any]:
-    """What the JSON file beside an adapter says of it, unchecked; empty if it cannot be read."""
+    """The JSON file beside an adapter, unchecked; empty if it cannot be read."""
     try:
         card = json.loads(read_regular(record_path(adapter), _BYTES))
     except (OSError, ValueError, RecursionError):
@@ -307,12 +307,12 @@ def _task_adapter_files() -> list[Path]:
 
 
 def model_names() -> list[str]:
-    """What `find_model` takes beside paths; no file is opened."""
+    """Names that `find_model` takes; no file is opened."""
     return [STARTER, *(path.stem for path in _files(paths.models_dir()))]
 
 
 def adapter_names() -> list[str]:
-    """What `find_adapter` takes beside paths; no file is opened."""
+    """Names that `find_adapter` takes; no file is opened."""
     return ["auto", "none", *(path.stem for path in _adapter_files())]
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.models.gguf import check_adapters, check_model
 from atomr_local.models.llama.chat import ChatEncoder, EncodedPrompt
 from atomr_local.models.llama.engine import (
-    ALL_LAYERS,
-    AUTO,
+    DEFAULTS,
     AbortFlag,
     Engine,
+    RunOptions,
     layers_on_gpu,
     library,
     loaded_cpu_variant,
@@ -24,7 +25,6 @@ from atomr_local.models.llama.scheduler import EncodedRequest, Scheduler, closed
 from atomr_local.models.llama.weights import (
     MOST_PARAMETERS,
     VERSION,
-    Storage,
     fingerprint,
     rows_alike,
     suited,
@@ -62,83 +62,50 @@ class LlamaBackbone:
         cls,
         model: Path,
         adapter: Path | None = None,
-        *,
-        context_tokens: int = 4096,
-        threads: int = 0,
-        batch_threads: int = 0,
-        speculative: bool = True,
-        reuse: bool = True,
-        parallel: int = 4,
-        storage: Storage | None = None,
-        cache: Path | None = None,
-        cpu_variant: str = AUTO,
+        options: RunOptions = DEFAULTS,
         notify: Callable[[str], None] | None = None,
-        extra_buffers: bool = True,
-        task_adapters: Mapping[str, Path] | None = None,
-        gpu_layers: int = ALL_LAYERS,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
         Args:
             adapter: a LoRA adapter (GGUF) made for this model.
-            context_tokens: capped to what the model was trained for.
-            threads, batch_threads: while generating and while evaluating a prompt; 0 chooses for this machine.
-            speculative: prompt-lookup decoding (see `scheduler.py`).
-            reuse: use the prefix cache (see `prefix_cache.py`).
-            parallel: slots at most; fewer where their memory would exceed a gigabyte.
-            storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
-            cache: the directory for prepared weights and snapshots; None: neither is kept.
-            cpu_variant: llama.cpp's CPU backend (see `engine.py`); the first load in a process decides.
             notify: takes a message for the user, for example that damaged weights are rebuilt.
-            extra_buffers, gpu_layers: see :class:`Engine`.
-            task_adapters: by task (`GenerationRequest.task`), an adapter on top of `adapter` for its calls alone.
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
             MissingPartError: llama-cpp-python is not installed.
         """
-        library(cpu_variant)
+        library(options.cpu_variant)
         header = check_model(model)
-        task_adapters = task_adapters or {}
-        check_adapters((adapter, *task_adapters.values()), header)
-        weights, applied = weights_to_run(header, adapter, storage, cache, notify, gpu_layers)
-        context_tokens = min(context_tokens, header.context_length or context_tokens)
-        sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
-        prepared = "" if storage is None or weights == model else suited(storage)
+        check_adapters((adapter, *options.task_adapters.values()), header)
+        weights, applied = weights_to_run(header, adapter, options, notify)
+        context = min(options.context_tokens, header.context_length or options.context_tokens)
+        sequences = max(1, min(options.parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context)))
+        prepared = "" if options.storage is None or weights == model else suited(options.storage)
         # What each way of running computes differs in the last bits.
-        way = prepared + ("" if extra_buffers else " without extra buffers")
-        if layers := layers_on_gpu(gpu_layers):
+        way = prepared + ("" if options.extra_buffers else " without extra buffers")
+        if layers := layers_on_gpu(options.gpu_layers):
             way += f" with {layers} layers on the GPU"
-        prefixes = _prefix_folder(cache, model, adapter, way) if reuse else None
+        prefixes = None
+        if options.reuse and options.cache is not None:  # they hold for these weights and this build of llama.cpp only
+            build = (library().__version__, loaded_cpu_variant())  # each rounds in its own way
+            prefixes = options.cache / PREFIXES / fingerprint(*build, VERSION, way, files=(model, adapter))
         scheduler = Scheduler(
-            Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES),
-            reuse=reuse,
+            Snapshots(2 * context, prefixes, _PREFIX_FILE_BYTES),
+            reuse=options.reuse,
             # A large model is read from memory once for all of a batch: taking turns would be too slow.
             batching=rows_alike(prepared or header.quantisation) or header.parameters > MOST_PARAMETERS,
         )
 
-        def load() -> Engine:
-            return Engine(
-                weights,
-                applied,
-                context_tokens=context_tokens,
-                threads=threads,
-                batch=batch_threads,
-                sequences=sequences,
-                extra_buffers=extra_buffers,
-                task_adapters=task_adapters,
-                gpu_layers=gpu_layers,
-                notify=notify,
-            )
-
-        engine = scheduler.start(load)
+        options = replace(options, context_tokens=context)
+        engine = scheduler.start(lambda: Engine(weights, applied, options, sequences=sequences, notify=notify))
         try:
             encoder = ChatEncoder(engine, model.name)
         except BaseException:
             scheduler.close()
             raise
         info = BackboneInfo(model.stem, adapter.stem if adapter else None, engine.context_tokens)
-        return cls(scheduler, engine, encoder, info, speculative=speculative)
+        return cls(scheduler, engine, encoder, info, speculative=options.speculative)
 
     @property
     def info(self) -> BackboneInfo:
@@ -202,11 +169,3 @@ class LlamaBackbone:
     def close(self) -> None:
         """Stop what runs and free the model. Idempotent; a call that runs ends as cancelled."""
         self._finalizer()
-
-
-def _prefix_folder(cache: Path | None, model: Path, adapter: Path | None, storage: str) -> Path | None:
-    """Where the states of prompts are kept: they hold for these weights and this build of llama.cpp only."""
-    if cache is None:
-        return None
-    build = (library().__version__, loaded_cpu_variant())  # each rounds in its own way
-    return cache / PREFIXES / fingerprint(*build, VERSION, storage, files=(model, adapter))

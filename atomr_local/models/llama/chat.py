@@ -30,7 +30,6 @@ from atomr_local.system.sandbox import Limits, Sandbox
 # ever or filling the memory. What it makes of messages depends on their roles alone, for contents are placeholders, so
 # each sequence of roles is rendered once.
 
-
 # For a model file without a template. Its markers are control tokens if the vocabulary has them, else plain text.
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n'}}"
@@ -62,7 +61,7 @@ class ChatTemplate:
         self._known = hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest() in _KNOWN
 
     def render(self, turns: Sequence[dict[str, str]]) -> str:
-        """What the template writes for these turns, each a `role` and a `content`, with the assistant's turn opened.
+        """The template's output for these turns, each a `role` and a `content`, with the assistant's turn opened.
 
         Raises:
             TemplateError: it cannot be read or fails, takes too long or too much memory, or writes too much.
@@ -220,7 +219,7 @@ class ChatEncoder:
         return parts
 
     def _skeleton(self, roles: tuple[str, ...]) -> tuple[str | _Slot, ...]:
-        """What the template makes of messages of these roles: markup, and where which content goes."""
+        """The template's output for messages of these roles: markup, and where which content goes."""
         key = secrets.token_hex(8)
         # The white space shows whether the template strips contents; no markup has a vertical tab beside them.
         slots = [f"\v{key}x{index}x\v" for index in range(len(roles))]
@@ -252,7 +251,7 @@ class ChatEncoder:
         return (*parts, text[end:])
 
     def _split_markup(self, markup: str) -> tuple[int | str, ...]:
-        """What the template wrote, as control tokens and plain text."""
+        """The template's markup as control tokens and plain text."""
         api, vocab = self._engine.api, self._engine.vocab
         control: dict[str, tuple[int, int]] = {}
         for token in self._engine.tokenize(markup, special=True):
@@ -285,7 +284,7 @@ class ChatEncoder:
 
 
 def _until(run: list[str | _Content], index: int) -> list[str | _Content]:
-    """What of the run stands before the content of message `index` or a later one."""
+    """The part of the run before the content of message `index` or a later one."""
     for position, part in enumerate(run):
         if isinstance(part, _Content) and part.index >= index:
             return run[:position]

@@ -15,10 +15,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -194,7 +194,7 @@ def clear_messages() -> None:
 
 
 def last_messages() -> str:
-    """What llama.cpp has complained about since they were cleared, on one line."""
+    """Warnings and errors of llama.cpp since they were cleared, on one line."""
     return " ".join("".join(_messages).split())
 
 
@@ -239,7 +239,6 @@ _NEIGHBOURS = 256 << 20
 _SMALLEST = 64 << 20  # of a context whose memory is looked for
 _CHUNK = 4 << 20
 _OWN_PAGES = 2  # of glibc's notes on a block: it was mapped for itself
-
 
 Piece = tuple[int, int]
 
@@ -297,6 +296,44 @@ def _zero(start: int, size: int) -> bool:
     return not np.frombuffer(block, dtype=np.uint64).any()
 
 
+Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a model is run.
+
+    Attributes:
+        context_tokens: wanted context of a sequence; capped to what the model was trained for.
+        threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
+        speculative: prompt-lookup decoding (see `scheduler.py`).
+        reuse: use the prefix cache (see `prefix_cache.py`).
+        parallel: sequences at most; fewer where their memory would exceed a gigabyte.
+        storage: how prepared weights are stored (see `weights.py`); None: the file is run as it is.
+        cache: the directory for prepared weights, snapshots and verdicts of trials; None: none of them is kept.
+        cpu_variant: llama.cpp's CPU backend, see :func:`load_variant`; the first load in a process decides.
+        extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
+            blocks). Faster; the probe turns it off where it crashes.
+        task_adapters: by task (`GenerationRequest.task`), an adapter that is applied to its calls besides.
+        gpu_layers: layers wanted on the GPU, where the library knows one; -1: all. If loading fails so, the
+            processor takes them all.
+    """
+
+    context_tokens: int = 4096
+    threads: int = 0
+    batch_threads: int = 0
+    speculative: bool = True
+    reuse: bool = True
+    parallel: int = 4
+    storage: Storage | None = None
+    cache: Path | None = None
+    cpu_variant: str = AUTO
+    extra_buffers: bool = True
+    task_adapters: Mapping[str, Path] = field(default_factory=dict)
+    gpu_layers: int = ALL_LAYERS
+
+
+DEFAULTS = RunOptions()
 BATCH_TOKENS = 512
 _LONGEST_RUN = 2000  # of characters; 8,000 are safe on a stack of 8 MB, 60,000 are not
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN}}}|\s{{{_LONGEST_RUN}}}")
@@ -328,7 +365,7 @@ class AbortFlag:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one sequence contributes to a batch.
+    """The tokens of one sequence in a batch.
 
     Attributes:
         tokens: to be appended to the sequence.
@@ -359,28 +396,16 @@ class Engine:
         self,
         model: Path,
         adapter: Path | None,
+        options: RunOptions,
         *,
-        context_tokens: int,
-        threads: int,
-        batch: int,
         sequences: int = 1,
-        extra_buffers: bool = True,
-        task_adapters: Mapping[str, Path] | None = None,
-        gpu_layers: int = ALL_LAYERS,
         notify: Callable[[str], None] | None = None,
     ) -> None:
         """Load.
 
         Args:
             adapter: applied to everything; None if there is none, or the weights contain it.
-            context_tokens: wanted context of a sequence; capped to what the model was trained for.
-            threads, batch: threads while generating and while reading a prompt; 0 chooses.
-            extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
-                blocks). Faster; the probe turns it off where it crashes.
-            task_adapters: by task, an adapter that is applied to its calls besides.
-            gpu_layers: layers wanted on the GPU, where the library knows one; -1: all. If loading fails so, the
-                processor takes them all.
-            notify: takes a sentence for the user where that happened.
+            notify: takes a sentence for the user where the processor took the layers that were wanted on the GPU.
 
         Raises:
             ModelError: llama.cpp cannot load the model or an adapter.
@@ -395,10 +420,10 @@ class Engine:
         def load(layers: int) -> None:
             self.gpu_layers = layers
             try:
-                self._load(model, extra_buffers)
-                self._open(context_tokens, generation_threads(threads), batch_threads(batch), model)
+                self._load(model, options.extra_buffers)
+                self._open(options, model)
                 self._adapters = [self._load_adapter(adapter)] if adapter is not None else []
-                self._task_adapters = {task: self._load_adapter(path) for task, path in (task_adapters or {}).items()}
+                self._task_adapters = {task: self._load_adapter(path) for task, path in options.task_adapters.items()}
                 self._task = ""
                 if self._adapters:
                     self._apply("")
@@ -406,7 +431,7 @@ class Engine:
                 self.close()
                 raise
 
-        wanted = layers_on_gpu(gpu_layers)
+        wanted = layers_on_gpu(options.gpu_layers)
         try:
             load(wanted)
         except ModelError as error:
@@ -425,7 +450,7 @@ class Engine:
         if not self._model:
             raise _load_error(model)
 
-    def _open(self, context_tokens: int, threads: int, batch: int, model: Path) -> None:
+    def _open(self, options: RunOptions, model: Path) -> None:
         api = self.api
         if api.llama_model_has_encoder(self._model) or api.llama_model_is_diffusion(self._model):
             raise ModelError(
@@ -434,15 +459,15 @@ class Engine:
         self.vocab: Any = api.llama_model_get_vocab(self._model)
         self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
         trained = api.llama_model_n_ctx_train(self._model)
-        self.context_tokens: int = min(context_tokens, trained) if trained > 0 else context_tokens
+        self.context_tokens: int = min(options.context_tokens, trained) if trained > 0 else options.context_tokens
         self.can_trim = not (api.llama_model_is_recurrent(self._model) or api.llama_model_is_hybrid(self._model))
         settings = api.llama_context_default_params()
         settings.n_ctx = self.context_tokens * self.sequences
         settings.n_batch = settings.n_ubatch = min(BATCH_TOKENS, self.context_tokens)
         settings.n_seq_max = self.sequences
         settings.kv_unified = False
-        settings.n_threads = threads
-        settings.n_threads_batch = batch
+        settings.n_threads = generation_threads(options.threads)
+        settings.n_threads_batch = batch_threads(options.batch_threads)
         settings.swa_full = True  # a pruned window could not be trimmed back
         settings.no_perf = True
         if not self.gpu_layers:

@@ -172,7 +172,7 @@ Marks = tuple[int, int]
 
 
 class TokenSequence(Protocol):
-    """What the cache needs of a model (see :class:`atomr_local.models.llama.scheduler.Slot`)."""
+    """The part of a model that the cache uses (see :class:`atomr_local.models.llama.scheduler.Slot`)."""
 
     @property
     def can_trim(self) -> bool: ...

@@ -17,15 +17,15 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from atomr_local.errors import ModelError
-from atomr_local.models.llama.engine import ALL_LAYERS, AUTO
-from atomr_local.models.llama.weights import Storage, fingerprint
+from atomr_local.models.llama.engine import ALL_LAYERS, AUTO, RunOptions
+from atomr_local.models.llama.weights import fingerprint
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import put, read_regular
 from atomr_local.system.installation import recompile_llama
@@ -118,10 +118,8 @@ class LoadAttempt:
     """How a model is run.
 
     Attributes:
-        extra_buffers: see :class:`atomr_local.models.llama.engine.Engine`.
+        extra_buffers, cpu_variant, gpu_layers: see :class:`RunOptions`.
         prepared: whether prepared weights are used where they can be had (see `weights.py`).
-        cpu_variant: llama.cpp's CPU backend (see `engine.py`).
-        gpu_layers: layers wanted on the GPU; -1: all.
     """
 
     extra_buffers: bool = True
@@ -136,34 +134,32 @@ class LoadAttempt:
         told += [] if self.prepared else ["without prepared weights"]
         return ", ".join(told) or "as it is"
 
+    def applied(self, options: RunOptions) -> RunOptions:
+        """The options of a model that is run in this way."""
+        return replace(
+            options,
+            extra_buffers=self.extra_buffers,
+            storage=options.storage if self.prepared else None,
+            cpu_variant=self.cpu_variant,
+            gpu_layers=self.gpu_layers,
+        )
+
 
 @dataclass(frozen=True)
 class ProbeTask:
-    """What is tried out.
-
-    Attributes:
-        storage: how prepared weights are stored; None: none are made.
-        cache: the cache directory, for weights and the verdict.
-        threads, batch_threads: 0 chooses.
-        cpu_variant: the CPU backend that the settings name, or "auto".
-        task_adapters: adapters for one task each, with its name.
-        gpu_layers: layers wanted on the GPU, as the settings say; -1: all.
-    """
+    """The model to be tried out, and the options that the settings give it."""
 
     model: Path
     adapter: Path | None
-    storage: Storage | None
-    cache: Path
-    threads: int = 0
-    batch_threads: int = 0
-    cpu_variant: str = AUTO
-    task_adapters: tuple[tuple[str, Path], ...] = ()
-    gpu_layers: int = ALL_LAYERS
+    options: RunOptions
 
     @property
     def wanted(self) -> LoadAttempt:
         """The way that the settings ask for."""
-        return LoadAttempt(prepared=self.storage is not None, cpu_variant=self.cpu_variant, gpu_layers=self.gpu_layers)
+        given = self.options
+        return LoadAttempt(
+            prepared=given.storage is not None, cpu_variant=given.cpu_variant, gpu_layers=given.gpu_layers
+        )
 
 
 @dataclass(frozen=True)
@@ -192,7 +188,7 @@ class Attempt:
 
     @property
     def what(self) -> str:
-        """What went wrong, as the end of "llama.cpp …"."""
+        """The failure, as the end of "llama.cpp …"."""
         if self.ended == HANG:
             told = "did not come to an end"
         elif self.ended == NOT_NUMBERS:
@@ -212,7 +208,7 @@ class ProbeVerdict:
 
     @property
     def note(self) -> str:
-        """What the user should know; empty if nothing had to be changed."""
+        """A message for the user; empty if nothing had to be changed."""
         if not self.failed:
             return ""
         first = self.failed[0]
@@ -228,21 +224,21 @@ _VERDICT = TypeAdapter(ProbeVerdict)
 def verdict_file(task: ProbeTask) -> Path | None:
     """Where the verdict of this task lies: another name when the library, processor, model or adapter changes.
 
-    None if llama.cpp is not installed or a file is missing.
+    None if llama.cpp is not installed, a file is missing, or nothing is kept.
     """
-    files = _library_files()
-    if not files:
+    files, given = _library_files(), task.options
+    if not files or given.cache is None:
         return None
     processor = read_processor()
     told = (
-        SCHEMA, sys.version, processor.machine, processor.model, *sorted(processor.flags), str(task.storage),
-        str(task.threads), str(task.batch_threads), task.cpu_variant, str(task.gpu_layers),
+        SCHEMA, sys.version, processor.machine, processor.model, *sorted(processor.flags), str(given.storage),
+        str(given.threads), str(given.batch_threads), given.cpu_variant, str(given.gpu_layers),
     )  # fmt: skip
     try:
-        name = fingerprint(*told, files=(*files, task.model, task.adapter, *(file for _, file in task.task_adapters)))
+        name = fingerprint(*told, files=(*files, task.model, task.adapter, *given.task_adapters.values()))
     except OSError:
         return None
-    return task.cache / _FOLDER / f"{name}.json"
+    return given.cache / _FOLDER / f"{name}.json"
 
 
 def _library_files() -> list[Path]:
@@ -448,13 +444,13 @@ def run_probe(
         with contextlib.suppress(OSError):
             seconds = _SECONDS + _SECONDS_PER_GIGABYTE * task.model.stat().st_size / 1e9
     given = {
-        "model": str(task.model), "adapter": str(task.adapter) if task.adapter else "",
-        "storage": task.storage if way.prepared else None, "cache": str(task.cache), "measure": measure,
-        "threads": task.threads, "batch_threads": task.batch_threads, "extra_buffers": way.extra_buffers,
-        "cpu_variant": way.cpu_variant, "task_adapters": {name: str(file) for name, file in task.task_adapters},
-        "gpu_layers": way.gpu_layers,
-    }  # fmt: skip
-    with contextlib.closing(Sandbox(_CHILD, lambda: given, _LIMITS)) as child:
+        "model": task.model,
+        "adapter": task.adapter,
+        "measure": measure,
+        "options": asdict(way.applied(task.options)),
+    }
+    told = json.loads(json.dumps(given, default=str))
+    with contextlib.closing(Sandbox(_CHILD, lambda: told, _LIMITS)) as child:
         try:
             child.launch()
         except OSError as error:
@@ -468,12 +464,12 @@ def run_probe(
             return min(allowed - used, begun + _MOST_TIMES * allowed - time.monotonic())
 
         heard: dict[str, Any] = {}
-        while isinstance(told := child.receive(left, cancellation), dict):
-            heard |= told
+        while isinstance(said := child.receive(left, cancellation), dict):
+            heard |= said
         end = child.ended()
     printed = [clean for line in end.said.splitlines() if (clean := sanitize_line(line))]
-    said = " ".join(printed[-_LINES_KEPT:])[-500:]
-    attempt = Attempt(way, _end(end, heard), str(heard.pop("stage", "")), said, heard)
+    last = " ".join(printed[-_LINES_KEPT:])[-500:]
+    attempt = Attempt(way, _end(end, heard), str(heard.pop("stage", "")), last, heard)
     return replace(attempt, said=str(heard["error"])) if attempt.ended == "error" else attempt
 
 

@@ -17,6 +17,7 @@ from atomr_local.models.llama.engine import (
     BATCH_TOKENS,
     Engine,
     Part,
+    RunOptions,
     import_library,
     library,
     library_directory,
@@ -53,33 +54,23 @@ def _run(task: dict[str, Any], report: Callable[..., None]) -> None:
     report(stage="library")
     api = import_library()
     report(variants=[variant.name for variant in variants(library_directory(api)) if variant.score > 0])
-    library(task["cpu_variant"])
+    told, model, adapter = task["options"], Path(task["model"]), task["adapter"] and Path(task["adapter"])
+    paths = {
+        "cache": told["cache"] and Path(told["cache"]),
+        "task_adapters": {name: Path(file) for name, file in told["task_adapters"].items()},
+    }
+    options = RunOptions(**told | paths | {"context_tokens": _CONTEXT_TOKENS})
+    library(options.cpu_variant)
     report(variant=loaded_cpu_variant())
     report(system=api.llama_print_system_info().decode("utf-8", "replace"))
     report(gpu=bool(api.llama_supports_gpu_offload()))
     report(stage="weights")
-    header = check_model(Path(task["model"]))
-    adapter = Path(task["adapter"]) if task["adapter"] else None
-    task_adapters = {name: Path(file) for name, file in task["task_adapters"].items()}
-    check_adapters((adapter, *task_adapters.values()), header)
-    cache = Path(task["cache"]) if task["cache"] else None
-    gpu_layers = int(task["gpu_layers"])
-    weights, applied = weights_to_run(
-        header, adapter, task["storage"], cache, lambda text: report(note=text), gpu_layers
-    )
+    header = check_model(model)
+    check_adapters((adapter, *options.task_adapters.values()), header)
+    weights, applied = weights_to_run(header, adapter, options, lambda text: report(note=text))
     report(stage="model", prepared=weights != header.path)
     begun = time.monotonic()
-    engine = Engine(
-        weights,
-        applied,
-        context_tokens=_CONTEXT_TOKENS,
-        threads=task["threads"],
-        batch=task["batch_threads"],
-        sequences=2,
-        extra_buffers=task["extra_buffers"],
-        task_adapters=task_adapters,
-        gpu_layers=gpu_layers,
-    )
+    engine = Engine(weights, applied, options, sequences=2)
     report(stage="text", loaded=time.monotonic() - begun, gpu_layers=engine.gpu_layers)
     numbers = _generate(engine)
     if task["measure"]:

@@ -21,15 +21,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from atomr_local.errors import ModelError
 from atomr_local.models.gguf import GgufHeader
-from atomr_local.models.llama.engine import ALL_LAYERS, layers_on_gpu, library
+from atomr_local.models.llama.engine import ALL_LAYERS, RunOptions, Storage, layers_on_gpu, library
 from atomr_local.system.files import process_alive
 from atomr_local.system.offline_imports import import_without_sockets
 
-Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]
 WEIGHTS = "weights"  # the folder in the cache directory
 
 # Merged on the way: two bytes of memory and disk for each parameter, four where the model has four.
@@ -57,7 +56,7 @@ def fingerprint(*parts: str, files: Sequence[Path | None]) -> str:
 
 
 def suited(storage: Storage) -> Storage:
-    """What `auto` stands for here: F16 where the processor converts it (x86-64 since 2012), else Q8_0.
+    """The storage that `auto` means here: F16 where the processor converts it (x86-64 since 2012), else Q8_0.
 
     With quantised weights llama.cpp rounds activations to 8 bits before each product. A last bit that another build
     rounds otherwise is thereby amplified, layer by layer, to 0.25 in the difference of the two best tokens'
@@ -86,20 +85,15 @@ def worth_preparing(
 def weights_to_run(
     model: GgufHeader,
     adapter: Path | None,
-    storage: Storage | None,
-    cache: Path | None,
+    options: RunOptions,
     notify: Callable[[str], None] | None = None,
-    gpu_layers: int = ALL_LAYERS,
 ) -> tuple[Path, Path | None]:
     """The file to load, and the adapter to apply while it runs: prepared weights where they can be had.
 
-    Args:
-        storage: how prepared weights are stored; None: the file as it is.
-        cache: the cache directory, which keeps them in `WEIGHTS`; None: the file as it is.
-        notify: see :func:`prepare`.
-        gpu_layers: layers wanted on the GPU; with any there, the file is run as it is.
+    With layers on the GPU the file is run as it is; `notify`: see :func:`prepare`.
     """
-    if storage is not None and cache is not None and worth_preparing(model, adapter, storage, gpu_layers):
+    storage, cache = options.storage, options.cache
+    if storage is not None and cache is not None and worth_preparing(model, adapter, storage, options.gpu_layers):
         with contextlib.suppress(ModelError):  # slower without, and as right
             return prepare(model, adapter, storage, cache / WEIGHTS, notify), None
     return model.path, adapter
@@ -145,19 +139,19 @@ def prepare(
     return path
 
 
-def is_prepared(model: Path, adapter: Path | None, storage: Storage | None, cache: Path) -> bool:
+def is_prepared(model: Path, adapter: Path | None, options: RunOptions) -> bool:
     """Whether weights made of these files are kept, so that the files themselves are not read any more.
 
     llama.cpp is not loaded to find out.
     """
-    if storage is None:
+    if options.storage is None or options.cache is None:
         return False
-    kinds = [kind for kind in _FILE_TYPES if storage in ("auto", kind)]
+    kinds = [kind for kind in _FILE_TYPES if options.storage in ("auto", kind)]
     try:
         names = {fingerprint(VERSION, kind, files=(model, adapter)) for kind in kinds}
     except OSError:
         return False
-    return any(path.name.partition(".")[0] in names for path in prepared_files(cache / WEIGHTS))
+    return any(path.name.partition(".")[0] in names for path in prepared_files(options.cache / WEIGHTS))
 
 
 def prepared_files(folder: Path) -> list[Path]:

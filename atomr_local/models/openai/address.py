@@ -206,7 +206,7 @@ def _usage(event: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
-    """What an error answer says, at most 300 characters.
+    """The text of an error answer, at most 300 characters.
 
     Args:
         hide: takes out of the whole text what must not be shown, before it is cut.

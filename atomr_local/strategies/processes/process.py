@@ -30,7 +30,7 @@ from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sources.privacy import indexes_of
 from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.strategies.shared.loop import ACTION, INPUT, OBSERVATION, THOUGHT, Observed, Tool
+from atomr_local.strategies.shared.loop import ACTION, INPUT, OBSERVATION, THOUGHT, Observation, Tool
 from atomr_local.strategies.shared.tools import NONE, NOT_A_QUERY, NOT_ON_PAGE, HumanTools, PageTools
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import KeptLines
@@ -286,7 +286,7 @@ _DOING_LONGEST = 1500
 
 
 @dataclass(frozen=True)
-class Done:
+class RepeatedProcess:
     """A process with the observations of now, and what does not hold of it, in words."""
 
     process: Process
@@ -298,7 +298,7 @@ def needs_model(process: Process) -> bool:
     return any(step.action in {"read", "query"} and not step.by_hand for step in process.steps)
 
 
-def done_again(process: Process, tools: QuestionContext) -> Done:
+def done_again(process: Process, tools: QuestionContext) -> RepeatedProcess:
     """Use the tools as the process does. Each step stands in the trace.
 
     Raises:
@@ -313,7 +313,7 @@ def done_again(process: Process, tools: QuestionContext) -> Done:
     names = dict.fromkeys(named_in(process.question))
     steps, problems = list[ProcessStep](), list[str]()
     for number, step in enumerate(process.steps, 1):
-        seen = Observed("")
+        seen = Observation("")
         tool = by_name.get(step.action)
         if tool is None:
             problems.append(f"step {number}: {step.action} needs a source that is not at hand")
@@ -333,11 +333,11 @@ def done_again(process: Process, tools: QuestionContext) -> Done:
         names |= dict.fromkeys((*seen.names, *names_in([item.text for item in seen.evidence])))
         told = f"{seen.title}: {seen.text}" if seen.title else seen.text
         steps.append(step.model_copy(update={"observation": sanitize_line(told)[:_DOING_LONGEST]}))
-    return Done(process.model_copy(update={"steps": tuple(steps)}), tuple(problems))
+    return RepeatedProcess(process.model_copy(update={"steps": tuple(steps)}), tuple(problems))
 
 
-def _used(tool: Tool, human: HumanTools, node_id: int, step: ProcessStep) -> Observed:
-    """What the tool gives; a failure of its source is an observation, as in the loop."""
+def _used(tool: Tool, human: HumanTools, node_id: int, step: ProcessStep) -> Observation:
+    """The tool's output; a failure of its source is an observation, as in the loop."""
     try:
         if step.by_hand:
             return human.use(node_id, step.action, step.input, step.by_hand)
@@ -346,7 +346,7 @@ def _used(tool: Tool, human: HumanTools, node_id: int, step: ProcessStep) -> Obs
     except Cancelled:
         raise
     except AtomrError as error:
-        return Observed(f"this failed: {error.message}")
+        return Observation(f"this failed: {error.message}")
 
 
 def _refused(tool: Tool, names: tuple[str, ...], given: str) -> str:
@@ -407,7 +407,7 @@ def _steps(trace: Trace, known: tuple[str, ...]) -> Iterator[dict[str, str]]:
 
 
 def _taken(action: str, given: str, seen: str) -> str:
-    """What the model took from a page or wrote as a query, for a person to correct; "" if that is unknown."""
+    """The answer that the model took from a page, or its query, for a person to correct; "" if unknown."""
     if action == "read":
         title = f"{halves(given)[0]}: "
         said = seen.removeprefix(title) if seen.startswith(title) else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key, names_in
 from atomr_local.language.question_kind import expected_type
 from atomr_local.reasoning import confidence as names
@@ -33,6 +35,17 @@ _DIRECT = frozenset({"direct_rag", "closed_book"})
 _MEASURED = frozenset({names.READING, names.VERIFY})
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer|", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"(?:\.\w+|\b[A-Z]\w?)$")  # "U.S", "Jr"
+
+
+@contextmanager
+def noting(notes: list[str], before: str) -> Iterator[None]:
+    """Go on after a failure, which is noted behind these words; Cancelled is raised."""
+    try:
+        yield
+    except Cancelled:
+        raise
+    except AtomrError as error:
+        notes.append(f"{before}: {error.message}")
 
 
 def closed(tools: QuestionContext, question: str, result: Result) -> Result:
@@ -173,7 +186,6 @@ def final_values(text: str) -> tuple[Value, ...]:
 
 # The answer to the whole question from questions that were asked one after another, and from their answers.
 
-
 # Noted where the model's own knowledge stands in: for a step of which nothing was found, or of which what was found
 # does not tell; for all steps; or because no step was taken.
 OWN = "nothing was found: this is the model's own knowledge"
@@ -266,7 +278,7 @@ def from_answered(tools: QuestionContext, question: str, steps: Sequence[tuple[s
 
 
 def _combined(tools: QuestionContext, question: str, steps: Sequence[tuple[str, Result]]) -> Result:
-    """What the model makes of the answers of the steps."""
+    """The model's answer from the answers of the steps."""
     pairs = [(asked, result.told) for asked, result in steps]
     return result_of(tools.reader.from_steps(ROOT_ID, question, pairs), "child", ())
 
@@ -290,7 +302,7 @@ def as_tree(question: str, steps: Sequence[tuple[str, Result]]) -> tuple[Tree, l
 
 
 def _written(final: FilledForm, results: Sequence[Result]) -> Result:
-    """What the model ended with: no surer than the least sure answer before it."""
+    """The answer that the model ended with, no surer than the least sure answer before it."""
     values = final_values(final.text)
     if not values:
         return Result()
@@ -312,7 +324,7 @@ _NUMBER = re.compile(r"\[(\d{1,3})\]")
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredAnswer:
     """An answer as one way of answering gives it.
 
     Attributes:
@@ -335,7 +347,7 @@ class Scored:
         return bool(self.candidate.values)
 
 
-def tell_problems(scored: Sequence[Scored], result: Result) -> None:
+def tell_problems(scored: Sequence[ScoredAnswer], result: Result) -> None:
     """Put the notes of the answers, and what could not be read, into the step's result."""
     problems = [f"{one.candidate.origin}: {one.problem}" for one in scored if one.problem is not None]
     result.dropped = list(dict.fromkeys(chain(result.dropped, *(one.notes for one in scored), problems)))
@@ -355,13 +367,13 @@ def memory_signals(origin: str) -> dict[str, float]:
     return {MEMORY: 1.0} if origin == MODEL else {}
 
 
-def with_reasons(origin: str, written: WrittenForm) -> Scored:
+def with_reasons(origin: str, written: WrittenForm) -> ScoredAnswer:
     values = distinct(list(chain.from_iterable(map(final_values, written[ANSWER].split(";")))))
     cited = _cited(written, [value.text for value in values])
     candidate = Candidate(values, written.logprob(REASONS) if values else UNKNOWN_SCORE, origin, cited)
     sure = written.generation.mean_probability
     signals = {READING: sure} if sure is not None and values else {}
-    return Scored(candidate, written[REASONS], signals | memory_signals(origin), written.dropped, written.problem)
+    return ScoredAnswer(candidate, written[REASONS], signals | memory_signals(origin), written.dropped, written.problem)
 
 
 def _cited(written: WrittenForm, answers: Sequence[str]) -> tuple[str, ...]:
@@ -376,7 +388,7 @@ def _cited(written: WrittenForm, answers: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.id for item in cited))
 
 
-def agreed(samples: Sequence[Scored]) -> Scored:
+def agreed(samples: Sequence[ScoredAnswer]) -> ScoredAnswer:
     """The answer of most samples, with the logarithm of their share; Unknown never wins."""
     answers = [sample.candidate.answer for sample in samples]
     won = vote(answers)
@@ -389,7 +401,7 @@ def agreed(samples: Sequence[Scored]) -> Scored:
 # Lists of answers that prompts and votes see as one text.
 
 
-class Listed:
+class AnswerLists:
     """Tells a list of answers as one text, and takes the text apart again: a name may have a comma in it."""
 
     def __init__(self) -> None:

@@ -196,5 +196,5 @@ def pointed_alone(question: str, tools: QuestionContext) -> Result:
     Raises what :func:`read_first` raises.
     """
     tools.steps.begin_tree(plan_ready(fallback_tree(question), "rule"))
-    tools.steps.begun(tools.steps.root(question))
+    tools.steps.root(question).begin()
     return closed(tools, question, tools.operators.pointed(ROOT_ID, question))

@@ -33,8 +33,8 @@ NO_ACTION = "no action was written"
 
 
 @dataclass(frozen=True)
-class Observed:
-    """What a tool gave.
+class Observation:
+    """The output of a tool.
 
     Attributes:
         text: for the model; untrusted.
@@ -52,7 +52,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Tool:
-    """What the model can do in a round.
+    """One action that the model may choose in a round.
 
     Attributes:
         name: as the prompt explains it.
@@ -64,7 +64,7 @@ class Tool:
 
     name: str
     field: Callable[[tuple[str, ...]], Field | None]
-    use: Callable[[int, str], Observed] | None = None
+    use: Callable[[int, str], Observation] | None = None
     key: Callable[[str], str] = answer_key
 
 
@@ -74,18 +74,18 @@ class Round:
 
     thought: str
     action: Action | None = None
-    seen: Observed = field(default_factory=lambda: Observed(NO_ACTION))
+    seen: Observation = field(default_factory=lambda: Observation(NO_ACTION))
 
     @property
     def written(self) -> str:
-        """What the model wrote."""
+        """The model's own lines of the round."""
         lines = [f"{THOUGHT}: {self.thought}"]
         if self.action is not None:
             lines += [f"{ACTION}: {self.action.name}", f"{INPUT}: {self.action.input}"]
         return "\n".join(lines)
 
     def observation(self, about: str, most: int) -> str:
-        """What was seen, cut to its best sentences of so many words."""
+        """The observation, cut to its best sentences of so many words."""
         if not most:
             return _LEFT_OUT
         text = cut_passage(f"{self.thought} {about}", self.seen.title, sanitize_line(self.seen.text), most)
@@ -193,19 +193,23 @@ class Loop:
             [written] = self.tools.writer.write(step.id, "act again", alone, turns=turns, question=self.question)
         return written, thought
 
-    def _used(self, step: Step, tool: Tool, use: Callable[[int, str], Observed], given: str, number: int) -> Observed:
-        """What the tool gives; a failure of its source is an observation too."""
+    def _used(
+        self, step: Step, tool: Tool, use: Callable[[int, str], Observation], given: str, number: int
+    ) -> Observation:
+        """The tool's output; a failure of its source is an observation too."""
         key = (tool.name, tool.key(given))
         self._repeats = self._repeats + 1 if key in self._tried else 0
         if key in self._tried:
-            return Observed(f"already tried in round {self._tried[key]}")
+            return Observation(f"already tried in round {self._tried[key]}")
         try:
             seen = use(step.id, given)
         except Cancelled:
             raise
         except AtomrError as error:
             step.result.error = {"title": error.title, "message": error.message}
-            seen = Observed(f"this failed: {error.message}", evidence=tuple(self.tools.recorder.evidence_of(step.id)))
+            seen = Observation(
+                f"this failed: {error.message}", evidence=tuple(self.tools.recorder.evidence_of(step.id))
+            )
         if not seen.more:
             self._tried[key] = number
         return seen
@@ -239,13 +243,13 @@ class Loop:
         return self.tools.asking.count_tokens(Prompt((), (Message("user", "\n".join(texts)),)))
 
 
-# What a tool loop is to find out next, from a model that has learnt to ask on.
+# The next question of a tool loop, from a model that has learnt to ask on.
 
 ALL_FOUND = "everything that was to be found out is known"
 
 
 @dataclass(eq=False)
-class AskingOn:
+class NextQuestions:
     """Questions of one hop, one after another; each is answered from what the tools give.
 
     Attributes:
@@ -267,7 +271,7 @@ class AskingOn:
         return product_confidence(*self._sure)
 
     def thought(self, node_id: int) -> str:
-        """What the round is for: the pending question, the next one, or that there is none."""
+        """The purpose of the round: the pending question, the next one, or that there is none."""
         if not self.pending and not self.finished:
             written = self.tools.reader.follow_ups(node_id, self.question, self._steps)
             self.pending = written[0] if written else ""
@@ -279,7 +283,7 @@ class AskingOn:
         return self.pending or ALL_FOUND
 
     def read(self, node_id: int, evidence: Sequence[Evidence]) -> str:
-        """What the evidence says to the pending question; "" if nothing: then it stays pending."""
+        """The answer of the evidence to the pending question; "" if it has none: then the question stays pending."""
         if not self.pending or not evidence:
             return ""
         reading = self.tools.reader.from_evidence(node_id, self.pending, evidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -61,9 +61,13 @@ def rule_plan(question: str, tools: QuestionContext) -> PlanReady | None:
     Who or what something is needs none where a local source has a page of that name: the page's opening answers it. Nor
     does what is asked of all documents together.
     """
-    tree = _by_rule(question, tools) if tools.planner.examples.kept(question) is None else None
-    if tree is not None:
-        return plan_ready(tree, "rule")
+    if tools.planner.examples.kept(question) is not None:
+        return None
+    if tools.collection is not None and tools.collection.takes(question):
+        return plan_ready(Tree(Node(ROOT_ID, question)), "rule")
+    topic = defined_topic(question)
+    if topic and tools.retriever.has_page(topic):
+        return plan_ready(Tree(Node(ROOT_ID, question, expects=Expects(AnswerType.SUMMARY))), "rule")
     return None
 
 
@@ -79,16 +83,6 @@ def planned(question: str, tools: QuestionContext) -> PlanReady:
     plan = ask_planner(question, tools)
     tree = rightly_spelt(plan.tree, plan.tree, tools)
     return _of_planner(plan, tree)
-
-
-def _by_rule(question: str, tools: QuestionContext) -> Tree | None:
-    """The question alone, where a rule answers it; None if none does."""
-    if tools.collection is not None and tools.collection.takes(question):
-        return Tree(Node(ROOT_ID, question))
-    topic = defined_topic(question)
-    if topic and tools.retriever.has_page(topic):
-        return Tree(Node(ROOT_ID, question, expects=Expects(AnswerType.SUMMARY)))
-    return None
 
 
 def plan_ready(tree: Tree, origin: PlanOrigin, attempts: int = 0, **known: Any) -> PlanReady:
@@ -211,7 +205,7 @@ class TreeWalk(Generic[Options]):
         return self.tools.cache.results
 
     def step_result(self, node: Node, step: Step) -> Result:
-        """What a step finds that neither is kept nor has an answer of the user's."""
+        """The result of a step that is not kept from an earlier run and has no answer of the user's."""
         raise NotImplementedError
 
     def root_result(self, node: Node, step: Step) -> Result:
@@ -256,20 +250,13 @@ class TreeWalk(Generic[Options]):
 
     def corrected(self, node: Node) -> bool:
         """Whether an answer below is the user's."""
-        return any(self.by_user(one) for one in below(node))
+        return any(self.by_user(one) for one in node.bottom_up() if one is not node)
 
     def by_user(self, node: Node) -> bool:
         return self.tools.recorder.trace.node(node.id).by_user
 
 
-def below(node: Node) -> Iterator[Node]:
-    """The questions below the node, each after those below it."""
-    for child in node.children:
-        yield from below(child)
-        yield child
-
-
-class Planned(Strategy):
+class TreeStrategy(Strategy):
     """A strategy that walks through a tree of questions; `walk` is what it does with one."""
 
     revises = True

@@ -1,4 +1,4 @@
-"""What methods ask of a model, as typed tasks: here for a model that follows instructions, which fills in forms.
+"""Typed tasks for models, which methods call: here for a model that follows instructions, which fills in forms.
 
 A model that was trained on closed tasks alone does the same in its own way, see `trained.py`; `tasks_of` there chooses
 for each question. A method calls tasks, and does not know which model it has.
@@ -32,8 +32,8 @@ from atomr_local.strategies.shared.closing import (
     REPEATED,
     TEXT,
     UNKNOWN_SCORE,
-    Listed,
-    Scored,
+    AnswerLists,
+    ScoredAnswer,
     agreed,
     answer_from,
     echoes,
@@ -44,7 +44,7 @@ from atomr_local.strategies.shared.closing import (
     unreadable,
     with_reasons,
 )
-from atomr_local.strategies.shared.loop import AskingOn
+from atomr_local.strategies.shared.loop import NextQuestions
 from atomr_local.tree.nodes import ROOT_ID
 
 PROMPTS = "atomr_local.strategies"
@@ -82,7 +82,7 @@ class Tasks:
     def __init__(self, question: str, tools: QuestionContext) -> None:
         self.question = question
         self.tools = tools
-        self.listed = Listed()
+        self.listed = AnswerLists()
 
     def fill(self, node_id: int, purpose: str, asked: Form, **given: Any) -> WrittenForm:
         """The form filled once; `given`: see :meth:`Writer.write`. The slot `question` is the whole question, if not
@@ -111,7 +111,7 @@ class Tasks:
     def next_sentence(
         self, node_id: int, paragraphs: Sequence[Evidence], sentences: Sequence[str]
     ) -> tuple[str, list[str]]:
-        """What a chain of thought goes on with after these sentences, and notes; "" if it cannot be read."""
+        """The next sentence of a chain of thought after these, and notes; "" if it cannot be read."""
         told, asked = " ".join(sentences) or "(none)", form("ircot", Line(_NEXT))
         written = self.fill(node_id, "next sentence", asked, evidence=paragraphs, sentences=told)
         return written[_NEXT], _notes(written, "the chain ends here: ")
@@ -120,8 +120,8 @@ class Tasks:
         """The answer that the model ended with after these questions, or else one that is asked for outright."""
         return answer_from(self.tools, self.question, steps, final)
 
-    def asking_on(self) -> AskingOn | None:
-        """What a loop with tools is to find out; None: the model's own thoughts say so."""
+    def asking_on(self) -> NextQuestions | None:
+        """The questions that a loop with tools answers; None: the model's own thoughts guide it."""
         return None
 
     def chains(self, most: int) -> Chains:
@@ -224,7 +224,7 @@ class Tasks:
         known = next((side for side in (graph, text, own) if side and same(side, values)), values)
         return known, _probability(written, ANSWER), notes
 
-    def from_evidence(self, node_id: int, question: str, evidence: Sequence[Evidence], *, whole: bool) -> Scored:
+    def from_evidence(self, node_id: int, question: str, evidence: Sequence[Evidence], *, whole: bool) -> ScoredAnswer:
         """Open book; `whole`: from what was collected for several questions, not for this look-up alone."""
         read = self.tools.reader.whole if whole else self.tools.reader.from_evidence
         write = partial(
@@ -232,7 +232,7 @@ class Tasks:
         )
         return self._scored(TEXT, partial(read, node_id, question, evidence), write)
 
-    def from_memory(self, node_id: int, question: str) -> Scored:
+    def from_memory(self, node_id: int, question: str) -> ScoredAnswer:
         """Closed book. An answer that only repeats the question is none."""
         write = partial(self.tools.writer.write, node_id, "closed book", _reasoned("memory"), question=question)
         found = self._scored(MODEL, partial(self.tools.reader.from_memory, node_id, question), write)
@@ -241,7 +241,7 @@ class Tasks:
         nothing = replace(found.candidate, values=(), score=UNKNOWN_SCORE, evidence=())
         return replace(found, candidate=nothing, signals={}, notes=(*found.notes, REPEATED))
 
-    def from_children(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Scored:
+    def from_children(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> ScoredAnswer:
         """From sub-questions and their answers."""
         lines = [f"{number}. {asked} {answer}" for number, (asked, answer) in enumerate(steps, 1)]
         write = partial(
@@ -249,7 +249,9 @@ class Tasks:
         )
         return self._scored(CHILDREN, partial(self.tools.reader.from_steps, node_id, question, steps), write)
 
-    def _scored(self, origin: str, read: Callable[[], Reading], write: Callable[..., list[WrittenForm]]) -> Scored:
+    def _scored(
+        self, origin: str, read: Callable[[], Reading], write: Callable[..., list[WrittenForm]]
+    ) -> ScoredAnswer:
         """The answer by the form. Its score is the mean log-probability of the reasons (ProbTree, section 3.2); where
         the model tells none, the logarithm of the share of samples that agree.
 
@@ -306,7 +308,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """What the model wrote in a round. `final` is None where the chain does not tell the final answer."""
+    """The chain of one round. `final` is None where it does not tell the final answer."""
 
     links: tuple[Link, ...] = ()
     final: FilledForm | None = None
@@ -451,7 +453,7 @@ _MOST_CITED = 2
 
 @dataclass(frozen=True)
 class Hop:
-    """What was written for a hop.
+    """One hop as it was written.
 
     Attributes:
         question: of one fact; the whole question where the model writes none.
@@ -474,7 +476,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Thoughts:
+class ReasonedAnswer:
     """A chain of thought; `answer` is "" where it gives none. `signals`: for and against the answer, if read so."""
 
     answer: str
@@ -524,13 +526,13 @@ class Hops:
         self._keep("dsp_query", written[0])
         return self._hop(written, summaries)
 
-    def thoughts(self, passages: Sequence[Evidence], draws: int) -> tuple[list[Thoughts], list[str]]:
+    def thoughts(self, passages: Sequence[Evidence], draws: int) -> tuple[list[ReasonedAnswer], list[str]]:
         """Chains of thought over the summaries and the passages, and notes."""
         fields = Line(REASONS), WordsOf(ANSWER, (*_words(passages), *self.known, self.question, *_ALWAYS))
         written = self._write(ROOT_ID, "dsp_predict", fields, draws, passages)
         self._keep("dsp_predict", written[0])
         notes = notes_of(written, "chains of thought")
-        return [Thoughts(self.fit(one[ANSWER]), one[REASONS]) for one in written], notes
+        return [ReasonedAnswer(self.fit(one[ANSWER]), one[REASONS]) for one in written], notes
 
     def fit(self, answer: str) -> str:
         """The answer; "" where it only repeats the question."""
@@ -633,7 +635,7 @@ def _sureness_of(label: str) -> Callable[[WrittenForm], float]:
 
 
 def _notes(written: WrittenForm, unread: str = "") -> list[str]:
-    """What was left out, and why the form could not be read, behind the words `unread`."""
+    """Notes on what was left out, and on why the form could not be read, behind the words `unread`."""
     return [*written.dropped, *([] if written.problem is None else [f"{unread}{written.problem}"])]
 
 

@@ -14,14 +14,14 @@ from atomr_local.language.words import english
 from atomr_local.reasoning.asking.forms import Field, Line, OneOf, Pair, WordsOf, halves
 from atomr_local.reasoning.reading.checks import are_verdicts, holds
 from atomr_local.reasoning.results import add_evidence, text_values
-from atomr_local.reasoning.retrieval import SourceResults
+from atomr_local.reasoning.retrieval import Choice, SourceResults
 from atomr_local.reasoning.source_access import NO_ROWS, OpenPage, PageReader
 from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED, Sketch, has_rows, values_of
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.events import SourcesSelected
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.strategies.shared.loop import INPUT, AskingOn, Observed, Tool
+from atomr_local.strategies.shared.loop import INPUT, NextQuestions, Observation, Tool
 from atomr_local.system.sanitize import sanitize_line
 
 # The tools of `humaniq`: pages that are searched and read, and a graph that is queried. What was seen can be named.
@@ -68,11 +68,11 @@ class HumanTools:
         """The tools for a loop; of those that need a graph none without one."""
         text = (
             Tool("search", lambda names: WordsOf(INPUT, names), self.search),
-            Tool("read", self._page_asked, self.reads),
+            Tool("read", lambda _names: self._asked_of(self.pages), self.reads),
         )
         graph = (
             Tool("id", lambda _names: _one_of(self.pages), self.id),
-            Tool("query", self._entity_asked, self.query),
+            Tool("query", lambda _names: self._asked_of(self.entities), self.query),
             Tool("run", lambda _names: _one_of(self.sketches), self.run),
             Tool("label", lambda _names: _one_of(self._ids), self.label),
         )
@@ -88,8 +88,8 @@ class HumanTools:
     def has_graph(self) -> bool:
         return self.tools.graph is not None and self.tools.sparql is not None
 
-    def use(self, node_id: int, action: str, given: str, by_hand: str = "") -> Observed:
-        """What the tool with this name gives.
+    def use(self, node_id: int, action: str, given: str, by_hand: str = "") -> Observation:
+        """The output of the tool with this name.
 
         Args:
             by_hand: what a person took from it, or "none"; "" asks the model.
@@ -101,11 +101,11 @@ class HumanTools:
         others = {"search": self.search, "id": self.id, "run": self.run, "label": self.label}
         return others[action](node_id, given)
 
-    def search(self, node_id: int, query: str) -> Observed:
+    def search(self, node_id: int, query: str) -> Observation:
         """Titles of pages with their first sentence."""
         pages = self.tools.pages
         if pages is None:
-            return Observed(NO_PAGES)
+            return Observation(NO_PAGES)
         found: dict[str, Evidence] = {}
         opened = pages.open(node_id, query)
         like = pages.similar(query, TITLES)
@@ -116,131 +116,128 @@ class HumanTools:
         self._saw_pages(found)
         add_evidence(self.evidence, found.values())
         told = [f"{number}. {title}: {item.text}" for number, (title, item) in enumerate(found.items(), 1)]
-        return Observed(" ".join(told) or f"no page like “{query}”", evidence=tuple(found.values()), names=tuple(found))
+        return Observation(
+            " ".join(told) or f"no page like “{query}”", evidence=tuple(found.values()), names=tuple(found)
+        )
 
-    def reads(self, node_id: int, given: str, by_hand: str = "") -> Observed:
+    def reads(self, node_id: int, given: str, by_hand: str = "") -> Observation:
         """The answer to a question that a page gives."""
         title, asked = halves(given)
         pages = self.tools.pages
         if pages is None:
-            return Observed(NO_PAGES)
+            return Observation(NO_PAGES)
         self.read_at_all = True
         page = pages.open(node_id, title)
         if page is None:
-            return Observed(f"no page “{title}”")
+            return Observation(f"no page “{title}”")
         self._saw_pages([page.title])
         shown = self._passages(page, asked or self.question, by_hand)
         add_evidence(self.evidence, shown)
         answers: tuple[str, ...] = ()
         cited: list[Evidence] = []
-        if by_hand == NONE:
-            pass
-        elif by_hand:
+        if by_hand and by_hand != NONE:
             answers = tuple(part.strip() for part in by_hand.split(";") if part.strip())
             cited = shown if are_verdicts(answers) else _holding(answers, shown)
             if not cited:
-                return Observed(f"{NOT_ON_PAGE}: {by_hand}", page.title, tuple(shown))
-        else:
+                return Observation(f"{NOT_ON_PAGE}: {by_hand}", page.title, tuple(shown))
+        elif not by_hand:
             reading = self.tools.reader.from_evidence(node_id, asked or self.question, shown)
             answers, cited = reading.answers, list(reading.cited)
         if not answers:
-            return Observed(NOT_ON_PAGE, page.title, tuple(shown))
+            return Observation(NOT_ON_PAGE, page.title, tuple(shown))
         values = text_values(answers)
         self.read.append((values, cited))
-        return Observed(
+        return Observation(
             "; ".join(answers), page.title, (*cited, *(item for item in shown if item not in cited)), answers
         )
 
-    def id(self, node_id: int, title: str) -> Observed:
+    def id(self, node_id: int, title: str) -> Observation:
         """The graph's entity of a page, and what it tells about it."""
         pages, graph = self.tools.pages, self.tools.graph
         if graph is None:
-            return Observed(NO_GRAPH)
+            return Observation(NO_GRAPH)
         page = pages.open(node_id, title) if pages is not None else None
         value = graph.entity_of(page.title if page is not None else title, page.qid if page is not None else "")
         if value is None or value.iri is None:
-            return Observed(f"the graph has no entity of “{title}”")
+            return Observation(f"the graph has no entity of “{title}”")
         name = self._saw_entity(value)
         offered = dict.fromkeys(item.label for item in graph.properties(value.iri, self.question))
         facts = ", ".join(list(offered)[:_PROPERTIES])
         ident = short_id(value.iri)
         known = name if ident == name else f"{name} is {ident}"
-        return Observed(f"{known}, with {facts}" if facts else f"{known}, of which nothing is told", names=(name,))
+        return Observation(f"{known}, with {facts}" if facts else f"{known}, of which nothing is told", names=(name,))
 
-    def query(self, node_id: int, given: str, by_hand: str = "") -> Observed:
+    def query(self, node_id: int, given: str, by_hand: str = "") -> Observation:
         """A query for a question about an entity."""
         name, asked = halves(given)
         writer, entity = self.tools.sparql, self._entity(name)
         if writer is None:
-            return Observed(NO_GRAPH)
+            return Observation(NO_GRAPH)
         self.queried_at_all = True
         question = asked or self.question
         offer = writer.offer(node_id, question, [entity] if entity is not None else [])
         if offer.empty:
-            return Observed(NOTHING_OFFERED)
+            return Observation(NOTHING_OFFERED)
         if by_hand == NONE:
-            return Observed(NO_SKETCH)
+            return Observation(NO_SKETCH)
         if by_hand:
             sketch = writer.sketched(offer, by_hand)
             if sketch is None:
-                return Observed(f"{NOT_A_QUERY}: {by_hand}")
+                return Observation(f"{NOT_A_QUERY}: {by_hand}")
         else:
             # One that gave rows may be the right one for a later step too; names may be those of other entities now.
             sketched = ((one, writer.sketched(offer, one.text)) for one in self._failed)
             failed = [one.text for one, now in sketched if now is not None and now.sparql == one.sparql]
             written = writer.write(node_id, question, offer=offer, without=failed)
             if not written:
-                return Observed(NO_SKETCH)
+                return Observation(NO_SKETCH)
             sketch = written[0]
         number = f"query {len(self.sketches) + 1}"
         self.sketches[number] = sketch
-        return Observed(f"{number}: {sketch.text}")
+        return Observation(f"{number}: {sketch.text}")
 
-    def run(self, node_id: int, number: str) -> Observed:
+    def run(self, node_id: int, number: str) -> Observation:
         """The rows of a query."""
         writer, sketch = self.tools.sparql, self.sketches.get(number)
         if writer is None or sketch is None:
-            return Observed(NO_GRAPH if writer is None else f"there is no {number}")
+            return Observation(NO_GRAPH if writer is None else f"there is no {number}")
         queried = writer.run(node_id, sketch)
         found = (queried.evidence,) if queried.evidence is not None else ()
         add_evidence(self.evidence, found)
         if queried.problem or not has_rows(queried):
             self._failed.append(sketch)
-            return Observed(queried.problem or NO_ROWS, evidence=found)
+            return Observation(queried.problem or NO_ROWS, evidence=found)
         values = values_of(queried)
         self.rows.append((values, list(found)))
         names = [self._saw_entity(value) for value in values if value.iri is not None]
-        return Observed(found[0].text if found else "", evidence=found, names=tuple(names))
+        return Observation(found[0].text if found else "", evidence=found, names=tuple(names))
 
-    def label(self, _node_id: int, ident: str) -> Observed:
+    def label(self, _node_id: int, ident: str) -> Observation:
         """The name of an id."""
         graph, iri = self.tools.graph, self._ids.get(ident)
         if graph is None or iri is None:
-            return Observed(NO_GRAPH if graph is None else f"{ident} was not seen")
+            return Observation(NO_GRAPH if graph is None else f"{ident} was not seen")
         name = self._saw_entity(Value(graph.label(iri), ValueKind.ENTITY, iri))
-        return Observed(f"{ident} is {name}", names=(name,))
+        return Observation(f"{ident} is {name}", names=(name,))
 
     def by_source(self) -> tuple[list[Evidence], list[Evidence]]:
-        """What the text gave, and the rows that the graph gave."""
+        """The evidence of the text, and the rows of the graph."""
         rows = [item for _, items in self.rows for item in items]
         pages = self.tools.pages
         return [item for item in self.evidence if pages is not None and item.source == pages.source], rows
 
     def _passages(self, page: OpenPage, asked: str, by_hand: str) -> list[Evidence]:
-        """What is read of a page: the passages that suit the question best; for a person those that hold the answer."""
+        """The passages of a page to read: those that suit the question best; for a person those with the answer."""
         passages = page.passages(_PASSAGES)
         if by_hand and by_hand != NONE:
             held = [item for item in passages if any(holds(part.strip(), item) for part in by_hand.split(";"))]
             return (held or passages)[:_READ]
         return self.tools.ranking.ranked(asked, passages, _READ, self.tools.cancellation)
 
-    def _page_asked(self, _names: tuple[str, ...]) -> Field | None:
-        page = _one_of(self.pages, "")
-        return Pair(INPUT, page, Line("", 40), self.question) if page is not None else None
-
-    def _entity_asked(self, _names: tuple[str, ...]) -> Field | None:
-        entity = _one_of(self.entities, "")
-        return Pair(INPUT, entity, Line("", 40), self.question) if entity is not None else None
+    def _asked_of(self, names: Iterable[str]) -> Field | None:
+        """The form of a question about one of these pages or entities."""
+        name = _one_of(names, "")
+        return Pair(INPUT, name, Line("", 40), self.question) if name is not None else None
 
     def _entity(self, name: str) -> Value | None:
         """The entity of this name; one that was not seen is linked."""
@@ -265,7 +262,7 @@ class HumanTools:
 
 
 def _holding(answers: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """What holds the answers; nothing unless all are held."""
+    """The evidence that holds the answers; none unless all are held."""
     cited = [item for item in evidence if any(holds(answer, item) for answer in answers)]
     return cited if all(any(holds(answer, item) for item in cited) for answer in answers) else []
 
@@ -296,7 +293,7 @@ class PageTools:
     """
 
     reader: PageReader
-    asking: AskingOn | None = None
+    asking: NextQuestions | None = None
     _open: OpenPage | None = field(default=None, init=False)
     _like: tuple[str, ...] = field(default=(), init=False)  # titles like what no page is called
     _searched: set[str] = field(default_factory=set, init=False)
@@ -328,30 +325,30 @@ class PageTools:
             return Line(INPUT)
         return OneOf(INPUT, (self.asking.answer,)) if self.asking.finished else None
 
-    def _search(self, node_id: int, title: str) -> Observed:
+    def _search(self, node_id: int, title: str) -> Observation:
         self._searched.add(self._sought(title))
         page = self.reader.open(node_id, title)
         if page is None:
             like = self.reader.similar(title, _TITLES)
             told = f". Titles like it: {'; '.join(like)}" if like else ""
             self._like = like
-            return Observed(f"no page “{title}”{told}", names=like)
+            return Observation(f"no page “{title}”{told}", names=like)
         self._open = page
         first = page.first(_SENTENCES)
         if first is None:
-            return Observed("this page is empty", page.title)
+            return Observation("this page is empty", page.title)
         if self.asking is not None and self.asking.read(node_id, [first]):
             self._like = ()
-        return Observed(first.text, page.title, (first,), (page.title,))
+        return Observation(first.text, page.title, (first,), (page.title,))
 
-    def _lookup(self, node_id: int, words: str) -> Observed:
+    def _lookup(self, node_id: int, words: str) -> Observation:
         looked = self._open.lookup(words, node_id) if self._open is not None else None
         if looked is None:
-            return Observed("no more results")
+            return Observation("no more results")
         if self.asking is not None and self.asking.read(node_id, [looked.sentence]):
             self._like = ()
         text = f"({looked.number} of {looked.of}) {looked.sentence.text}"
-        return Observed(text, evidence=(looked.sentence,), more=True)
+        return Observation(text, evidence=(looked.sentence,), more=True)
 
     def _sought(self, title: str) -> str:
         """For another question, a page that was opened before may tell something else."""
@@ -367,7 +364,7 @@ class PageTools:
         return self.asking.pending if self.asking is not None else ""
 
 
-# What a strategy may send to the web: words of the question and of answers that the user sees, and ordinary words.
+# Text that a strategy may send to the web: words of the question and of answers that the user sees, and ordinary words.
 #
 # Never others of passages: a hostile passage can make the model write a query with private text of other passages in
 # it. The ordinary words, with which facts are asked for, are a fixed list. Only a few of them go with one query, so
@@ -389,7 +386,7 @@ def fit_for_web(query: str, question: str, answers: Iterable[str] = ()) -> str:
     """
     if query == question:
         return question
-    told = _Told((question, *answers))
+    told = _KnownWords((question, *answers))
     small = english().stop
     kept, added, named = list[str](), 0, False
     for place, word in enumerate(_WORD.findall(query)):
@@ -404,7 +401,7 @@ def fit_for_web(query: str, question: str, answers: Iterable[str] = ()) -> str:
     return " ".join(kept) if named else question
 
 
-class _Told:
+class _KnownWords:
     """The words of texts that the user sees, as they are spelt there and as often as one of the texts has them."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -443,14 +440,14 @@ _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 
 
 class SearchedOnce(Generic[Found]):
-    """What the queries of one question have found. Each is searched once, in a step of its own."""
+    """Results of the queries of one question. Each is searched once, in a step of its own."""
 
     def __init__(self, tools: QuestionContext) -> None:
         self._tools = tools
         self._found: dict[str, list[Found]] = {}  # by query
 
     def found(self, parent: Step, query: str, label: str, search: Callable[[Step], list[Found]]) -> list[Found]:
-        """What `search` finds in a step below `parent`; for a query that was searched before, what it found then."""
+        """The results of `search` in a step below `parent`; for a repeated query, those of the first search."""
         key = answer_key(query)
         if key not in self._found:
             with self._tools.steps.open(query, parent.id, label) as below:
@@ -468,7 +465,7 @@ def searched(
     answers: Collection[str] = (),
     sources: Sequence[str] | None = None,
 ) -> SourceResults:
-    """What the sources have. The web is asked in words of the question and of the answers alone.
+    """Evidence of the sources. The web is asked in words of the question and of the answers alone.
 
     Args:
         question: the whole question.
@@ -483,7 +480,7 @@ def searched(
         by_query.setdefault(query, []).append(name)
     merged = SourceResults()
     for query, names in by_query.items():
-        [found] = tools.retriever.gather(node_id, [replace(request, query=query)], sources=names)
+        [found] = tools.retriever.ask(node_id, [replace(request, query=query)], Choice(names))
         add_evidence(merged.evidence, found.evidence)
         merged.dropped += found.dropped
         merged.problems += found.problems

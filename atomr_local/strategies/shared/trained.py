@@ -23,7 +23,7 @@ from atomr_local.strategies.shared.closing import (
     CALLS_USED,
     OWN,
     UNTOLD,
-    Scored,
+    ScoredAnswer,
     answer_score,
     final_values,
     following_from,
@@ -32,7 +32,7 @@ from atomr_local.strategies.shared.closing import (
     result_of,
     same,
 )
-from atomr_local.strategies.shared.loop import AskingOn, asked_before, same_question
+from atomr_local.strategies.shared.loop import NextQuestions, asked_before, same_question
 from atomr_local.strategies.shared.tasks import (
     ANOTHER,
     END,
@@ -46,9 +46,9 @@ from atomr_local.strategies.shared.tasks import (
     Link,
     Rationale,
     Rationales,
+    ReasonedAnswer,
     ReasonedHops,
     Tasks,
-    Thoughts,
     form,
     own_answer,
 )
@@ -85,8 +85,8 @@ class TrainedTasks(Tasks):
         following = following_from(self.question, steps) if self.tools.reader.knows_next else None
         return following if following is not None else super().concluded(steps, final)
 
-    def asking_on(self) -> AskingOn | None:
-        return AskingOn(self.question, self.tools) if self.tools.reader.knows_next else None
+    def asking_on(self) -> NextQuestions | None:
+        return NextQuestions(self.question, self.tools) if self.tools.reader.knows_next else None
 
     def chains(self, most: int) -> Chains:
         return ChainsByQuestion(self, most)
@@ -161,7 +161,7 @@ class TrainedTasks(Tasks):
     def respond(
         self, node_id: int, text: Sequence[Value], graph: Sequence[Value], own: Sequence[Value]
     ) -> tuple[Sequence[Value], float | None, list[str]]:
-        """What text and graph both say, what one says, or what the model makes of the two."""
+        """The answer that text and graph share, that of the only one, or the model's choice between the two."""
         if not text or not graph or same(text, graph):
             return graph or text, None, []
         said = [(self.question, ", ".join(value.text for value in values)) for values in (text, graph)]
@@ -170,7 +170,9 @@ class TrainedTasks(Tasks):
         known = next((values for values in (graph, text) if same(values, made)), ())
         return known or text, reading.confidence if known else None, []
 
-    def _scored(self, origin: str, read: Callable[[], Reading], write: Callable[..., list[WrittenForm]]) -> Scored:
+    def _scored(
+        self, origin: str, read: Callable[[], Reading], write: Callable[..., list[WrittenForm]]
+    ) -> ScoredAnswer:
         """The answer by the closed task; its own tokens are scored. By the form where their probability is unknown."""
         reading = read()
         score = answer_score(reading)
@@ -178,7 +180,7 @@ class TrainedTasks(Tasks):
             return super()._scored(origin, read, write)
         candidate = Candidate(values_read(reading), score, origin, tuple(item.id for item in reading.cited))
         signals = reading.signals | memory_signals(origin)
-        return Scored(candidate, "", signals, reading.dropped, reading.problem, reading)
+        return ScoredAnswer(candidate, "", signals, reading.dropped, reading.problem, reading)
 
     def _is_whole(self, known: Sequence[Rationale]) -> bool:
         """Whether the chain is the question itself."""
@@ -283,18 +285,18 @@ class ReadHops(ReasonedHops):
         self._pending = written[0] if written else ""
         return Hop(self._pending or self.question, written, summaries)
 
-    def thoughts(self, passages: Sequence[Evidence], draws: int) -> tuple[list[Thoughts], list[str]]:
+    def thoughts(self, passages: Sequence[Evidence], draws: int) -> tuple[list[ReasonedAnswer], list[str]]:
         readings = self.tools.reader.samples(ROOT_ID, self.question, passages, draws, self.temperature)
         notes = list(dict.fromkeys(note for reading in readings for note in reading.dropped))
         fit = [self.fit(self.listed.text(reading.answers)) for reading in readings]
-        return [Thoughts(one, "", reading.signals) for one, reading in zip(fit, readings, strict=True)], notes
+        return [ReasonedAnswer(one, "", reading.signals) for one, reading in zip(fit, readings, strict=True)], notes
 
     def answer(self, evidence: Sequence[Evidence]) -> Result:
         reading = read_whole(self.tools, ROOT_ID, self.question, evidence)
         return result_of(reading, "direct_rag", evidence)
 
     def _read(self, node_id: int, passages: Sequence[Evidence], question: str) -> list[FilledForm]:
-        """What the passages say to the question."""
+        """The answers of the passages to the question."""
         reading = self.tools.reader.from_evidence(node_id, question, passages)
         if not reading.answers:
             return []

@@ -58,7 +58,7 @@ class Work(Generic[Options]):
         return False
 
 
-class Grown(Strategy):
+class StepwiseStrategy(Strategy):
     """A strategy whose tree grows as it goes; `work` is what it does for a question."""
 
     work: type[Work[Any]]

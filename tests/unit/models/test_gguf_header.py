@@ -13,20 +13,11 @@ from typing import Any
 import pytest
 from support.gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.errors import ModelError
 from atomr_local.models.gguf import TENSOR_TYPES, check_adapter, check_model, read_header
 
 MODEL = {"general.architecture": "llama", "general.name": "tiny", "general.file_type": 15, "llama.context_length": 99}
 TENSORS = {"w.weight": ((4, 2), bytes(32)), "v.weight": ((4, 8), bytes(128))}
-
-
-@pytest.fixture(scope="module")
-def starter() -> Path:
-    try:
-        return starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
 
 
 def write(folder: Path, content: bytes) -> Path:
@@ -35,12 +26,12 @@ def write(folder: Path, content: bytes) -> Path:
     return path
 
 
-def test_reads_the_starter(starter: Path) -> None:
-    header = check_model(starter)
+def test_reads_the_starter(starter_file: Path) -> None:
+    header = check_model(starter_file)
     assert (header.kind, header.architecture, header.context_length) == ("model", "llama", 8192)
     assert header.parameters == 134_515_008
     assert header.quantisation == "Q4_1"
-    assert header.size == starter.stat().st_size
+    assert header.size == starter_file.stat().st_size
     assert "tokenizer.chat_template" in header.values
     assert header.tensors["blk.0.attn_q.weight"] == (576, 576)
 
@@ -57,9 +48,9 @@ def test_reads_a_small_file(tmp_path: Path) -> None:
 SHAPE = {**MODEL, "llama.block_count": 3, "llama.embedding_length": 64, "llama.attention.head_count": 8}
 
 
-def test_state_bytes_of_the_starter(starter: Path) -> None:
+def test_state_bytes_of_the_starter(starter_file: Path) -> None:
     # 30 blocks, 3 of 9 heads with keys and values of 64 numbers, two bytes each
-    assert check_model(starter).state_bytes == 30 * 3 * (64 + 64) * 2
+    assert check_model(starter_file).state_bytes == 30 * 3 * (64 + 64) * 2
 
 
 @pytest.mark.parametrize(
@@ -207,9 +198,9 @@ def test_adapters_must_fit_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_mutated_headers_raise_nothing_but_model_errors(starter: Path, tmp_path: Path) -> None:
+def test_mutated_headers_raise_nothing_but_model_errors(starter_file: Path, tmp_path: Path) -> None:
     random_ = random.Random(20)
-    with starter.open("rb") as stream:
+    with starter_file.open("rb") as stream:
         start = stream.read(4000)
     small = gguf_bytes({**MODEL, "tokenizer.tokens": ["a", "bc"], "x.flag": True}, TENSORS)
     refused = 0
@@ -229,10 +220,10 @@ def test_mutated_headers_raise_nothing_but_model_errors(starter: Path, tmp_path:
     assert 700 < refused < 1500  # some mutations only touch names or data
 
 
-def test_the_mutated_real_header_in_full(starter: Path, tmp_path: Path) -> None:
+def test_the_mutated_real_header_in_full(starter_file: Path, tmp_path: Path) -> None:
     """A few hundred kB of the real file, tokens and merges included."""
     random_ = random.Random(21)
-    with starter.open("rb") as stream:
+    with starter_file.open("rb") as stream:
         start = stream.read(400_000)
     for _ in range(40):
         content = bytearray(start)

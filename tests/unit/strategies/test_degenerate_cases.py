@@ -148,7 +148,6 @@ IN_ORDER: dict[str, tuple[str, str, tuple[Reply, ...], str]] = {
     ),
 }  # fmt: skip
 
-
 Step = tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]
 
 

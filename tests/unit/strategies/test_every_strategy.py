@@ -147,7 +147,7 @@ def empty(source: FakeSource) -> FakeSource:
     if isinstance(source, FakeGraphWithFacts):
         source.statements = ()
     if isinstance(source, FakeGraphTools):
-        source.facts = {}
+        source.known = {}
     return source
 
 

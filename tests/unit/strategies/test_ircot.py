@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply
+from support.fake_parts import UNKNOWN, FakeBackbone, passages, reply, texts
 from support.strategy_scripts import asked
 
 from atomr_local.reasoning.trace.telling import is_stage
@@ -22,12 +21,9 @@ FOUND = {
 }
 CHAIN = (f"Next: {FIRST}", "Next: So the answer is: Eve Lee.", reply("Eve Lee", evidence=[3]))
 
-
 run = partial(asked, "ircot", QUESTION)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
+text = texts(FOUND)
 
 
 def test_the_published_path() -> None:

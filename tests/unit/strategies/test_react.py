@@ -31,7 +31,6 @@ PAGES: dict[str, Sequence[str]] = {
     "Ann Lee": ("Ann Lee is a director.", "She is the daughter of Eve Lee.", "She sings."),
 }
 
-
 PATH = (
     act("search", "Emma Road", "I need the director."),
     act("search", "Ann Lee", "Now her mother."),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply, texts
 from support.strategy_scripts import asked
 
 from atomr_local.errors import InputError
@@ -39,12 +38,9 @@ def final(answer: str) -> str:
 
 PATH = (needed(FIRST), ANN, another(SECOND), EVE, final("Eve Lee"))
 
-
 run = partial(asked, "self-ask", QUESTION)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
+text = texts(FOUND)
 
 
 def test_the_published_path() -> None:

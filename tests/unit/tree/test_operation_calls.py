@@ -10,7 +10,7 @@ from atomr_local.tree.calls import AnswerType, Expects, format_expects, parse_ex
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Literal, Node, NodeKind, References, Tree
-from atomr_local.tree.operations import SIGNATURES, Operation, OperationCall, format_operation, parse_operation
+from atomr_local.tree.operations import Operation, OperationCall, format_operation, parse_operation
 from atomr_local.tree.paper import parse_paper, published, to_paper
 from atomr_local.tree.validation import validate
 
@@ -215,4 +215,3 @@ def test_words_are_found_by_what_they_say() -> None:
         lambda one: one if isinstance(one, Literal) else References((7,))
     )
     assert format_operation(moved) == 'Select([7], "1820", "earlier")'
-    assert set(SIGNATURES) == set(Operation)

@@ -10,24 +10,14 @@ from pathlib import Path
 import pytest
 from support.gguf_files import lora_adapter
 
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import starter_model_path
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.errors import ModelError
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.protocol import Generation, GenerationRequest, Message, Prompt
 
 WIDTH, RANK = 576, 4
 QUESTION = Prompt((), (Message("user", "What is the capital of France?"),))
 
-
 pytestmark = pytest.mark.slow  # it loads the starter again and again
-
-
-@pytest.fixture(scope="module")
-def starter() -> Path:
-    try:
-        return starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
 
 
 def floats(count: int, scale: float, seed: int) -> bytes:
@@ -46,7 +36,7 @@ def adapter(path: Path, scale: float) -> Path:
 
 
 def answer(model: Path, adapter: Path | None) -> Generation:
-    backbone = LlamaBackbone.load(model, adapter, context_tokens=512)
+    backbone = LlamaBackbone.load(model, adapter, RunOptions(context_tokens=512))
     try:
         assert backbone.info.adapter == (adapter.stem if adapter else None)
         return backbone.generate(GenerationRequest(QUESTION, max_tokens=8))
@@ -54,26 +44,26 @@ def answer(model: Path, adapter: Path | None) -> Generation:
         backbone.close()
 
 
-def test_a_zero_adapter_changes_nothing_and_another_does(starter: Path, tmp_path: Path) -> None:
-    plain = answer(starter, None)
-    assert answer(starter, adapter(tmp_path / "zero.gguf", 0.0)).tokens == plain.tokens
-    assert answer(starter, adapter(tmp_path / "noise.gguf", 0.5)).tokens != plain.tokens
+def test_a_zero_adapter_changes_nothing_and_another_does(starter_file: Path, tmp_path: Path) -> None:
+    plain = answer(starter_file, None)
+    assert answer(starter_file, adapter(tmp_path / "zero.gguf", 0.0)).tokens == plain.tokens
+    assert answer(starter_file, adapter(tmp_path / "noise.gguf", 0.5)).tokens != plain.tokens
 
 
-def test_what_is_no_adapter_is_refused(starter: Path, tmp_path: Path) -> None:
+def test_what_is_no_adapter_is_refused(starter_file: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="not a LoRA adapter") as caught:
-        LlamaBackbone.load(starter, starter)
+        LlamaBackbone.load(starter_file, starter_file)
     assert caught.value.title == "Adapter not usable"
     with pytest.raises(ModelError, match="does not exist"):
-        LlamaBackbone.load(starter, tmp_path / "none.gguf")
+        LlamaBackbone.load(starter_file, tmp_path / "none.gguf")
 
 
 def test_an_adapter_that_llama_cpp_refuses_gives_its_reason(
-    starter: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    starter_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Half of a pair: the header is in order, the adapter is not."""
     half = {"blk.0.attn_output.weight.lora_a": ((WIDTH, RANK), bytes(4 * WIDTH * RANK))}
     with pytest.raises(ModelError, match="lora") as caught:
-        LlamaBackbone.load(starter, lora_adapter(tmp_path / "half.gguf", half), context_tokens=512)
+        LlamaBackbone.load(starter_file, lora_adapter(tmp_path / "half.gguf", half), RunOptions(context_tokens=512))
     assert caught.value.title == "Adapter not usable"
     assert capfd.readouterr() == ("", "")

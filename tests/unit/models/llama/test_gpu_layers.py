@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.errors import ModelError
 from atomr_local.models.llama import engine as engines
 from atomr_local.models.llama import engine as libraries
 from atomr_local.models.llama.backbone import LlamaBackbone
-from atomr_local.models.llama.engine import Engine, library
+from atomr_local.models.llama.engine import Engine, RunOptions, library
 
 ROOM = 5  # layers that the stand-in's GPU has room for
 
@@ -47,14 +46,6 @@ class Card:
 
 
 @pytest.fixture
-def model() -> Path:
-    try:
-        return starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
-
-
-@pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Card]:
     def put_in(**what: Any) -> Card:
         made = Card(**what)
@@ -68,7 +59,9 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Card]:
 def opened(model: Path, **given: Any) -> tuple[int, list[str]]:
     """The layers that are on the GPU in the end, and what the user is told."""
     told: list[str] = []
-    engine = Engine(model, None, context_tokens=128, threads=1, batch=1, notify=told.append, **given)
+    engine = Engine(
+        model, None, RunOptions(context_tokens=128, threads=1, batch_threads=1, **given), notify=told.append
+    )
     try:
         tokens = engine.tokenize("Who?", special=False)
         engine.decode([engines.Part(0, tokens)], None)  # it works, wherever it runs
@@ -78,23 +71,27 @@ def opened(model: Path, **given: Any) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(("wanted", "asked"), [({}, -1), ({"gpu_layers": 3}, 3), ({"gpu_layers": 0}, 0)])
-def test_the_wanted_layers_go_to_the_gpu(model: Path, card: Callable[..., Card], wanted: Any, asked: int) -> None:
+def test_the_wanted_layers_go_to_the_gpu(
+    starter_file: Path, card: Callable[..., Card], wanted: Any, asked: int
+) -> None:
     found = card()
-    assert opened(model, **wanted) == (asked, [])
+    assert opened(starter_file, **wanted) == (asked, [])
     assert found.layers == [asked]
 
 
-def test_a_library_without_a_gpu_gets_none(model: Path, card: Callable[..., Card]) -> None:
+def test_a_library_without_a_gpu_gets_none(starter_file: Path, card: Callable[..., Card]) -> None:
     found = card(offload=False)
-    assert opened(model, gpu_layers=20) == (0, [])
+    assert opened(starter_file, gpu_layers=20) == (0, [])
     assert found.layers == [0]
 
 
-def test_none_wanted_means_that_long_batches_stay_on_the_processor_too(model: Path, card: Callable[..., Card]) -> None:
+def test_none_wanted_means_that_long_batches_stay_on_the_processor_too(
+    starter_file: Path, card: Callable[..., Card]
+) -> None:
     found = card()
     disabled = library().LLAMA_FLASH_ATTN_TYPE_DISABLED
-    opened(model, gpu_layers=0)
-    opened(model)
+    opened(starter_file, gpu_layers=0)
+    opened(starter_file)
     assert found.settings[0] == (False, disabled)
     assert found.settings[1][0]
     assert found.settings[1][1] != disabled
@@ -103,36 +100,38 @@ def test_none_wanted_means_that_long_batches_stay_on_the_processor_too(model: Pa
 @pytest.mark.parametrize("what", [{"room": ROOM}, {"context": False}], ids=["model", "context"])
 @pytest.mark.parametrize(("layers", "words"), [(-1, "all layers"), (20, "20 layers")])
 def test_what_cannot_be_loaded_there_runs_on_the_processor_with_a_warning(
-    model: Path, card: Callable[..., Card], what: Any, layers: int, words: str
+    starter_file: Path, card: Callable[..., Card], what: Any, layers: int, words: str
 ) -> None:
     found = card(**what)
-    used, [told] = opened(model, gpu_layers=layers)
+    used, [told] = opened(starter_file, gpu_layers=layers)
     assert used == 0
     assert found.layers == [layers, 0]
-    assert f"{model.name} cannot be loaded with {words} on the GPU" in told
+    assert f"{starter_file.name} cannot be loaded with {words} on the GPU" in told
     assert "it runs on the processor" in told
     assert "llm.gpu_layers" in told
 
 
-def test_some_layers_fit(model: Path, card: Callable[..., Card]) -> None:
+def test_some_layers_fit(starter_file: Path, card: Callable[..., Card]) -> None:
     card(room=ROOM)
-    assert opened(model, gpu_layers=ROOM) == (ROOM, [])
+    assert opened(starter_file, gpu_layers=ROOM) == (ROOM, [])
 
 
 def test_where_the_processor_cannot_load_it_either_there_is_its_error_and_no_warning(
-    model: Path, card: Callable[..., Card]
+    starter_file: Path, card: Callable[..., Card]
 ) -> None:
     found, told = card(room=-1), list[str]()
     with pytest.raises(ModelError, match="cannot be loaded"):
-        Engine(model, None, context_tokens=128, threads=1, batch=1, notify=told.append)
+        Engine(starter_file, None, RunOptions(context_tokens=128, threads=1, batch_threads=1), notify=told.append)
     assert found.layers == [-1, 0]
     assert told == []
 
 
-def test_the_backbone_hands_both_on(model: Path, card: Callable[..., Card]) -> None:
+def test_the_backbone_hands_both_on(starter_file: Path, card: Callable[..., Card]) -> None:
     card(room=ROOM)
     told: list[str] = []
-    backbone = LlamaBackbone.load(model, context_tokens=512, gpu_layers=8, notify=told.append, parallel=1)
+    backbone = LlamaBackbone.load(
+        starter_file, None, RunOptions(context_tokens=512, gpu_layers=8, parallel=1), notify=told.append
+    )
     backbone.close()
     assert len(told) == 1
     assert "8 layers" in told[0]

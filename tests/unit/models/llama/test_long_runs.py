@@ -16,8 +16,8 @@ hostile = load_script("hostile_gguf")
 TOKENISE = """
 import sys, threading
 from pathlib import Path
-from atomr_local.models.llama.engine import Engine
-engine = Engine(Path(sys.argv[1]), None, context_tokens=256, threads=1, batch=1)
+from atomr_local.models.llama.engine import Engine, RunOptions
+engine = Engine(Path(sys.argv[1]), None, RunOptions(context_tokens=256, threads=1, batch_threads=1))
 def work():
     for text in ("a" * 60_000, " " * 60_000, "1" * 60_000, "e\u0301" * 30_000, "\U0001f600" * 60_000, "x " * 30_000):
         tokens = engine.tokenize(text, special=False)

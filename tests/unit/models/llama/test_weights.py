@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 from support.gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import adapter_card, find_adapter, starter_model_path
+from atomr_local.errors import ModelError
+from atomr_local.models.catalog.find import adapter_card, find_adapter
 from atomr_local.models.gguf import GgufHeader, check_model, read_header
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.llama import weights as preparation
 from atomr_local.models.llama.engine import Engine, Part
 from atomr_local.models.llama.weights import fingerprint, prepare, suited, worth_preparing
@@ -41,11 +41,8 @@ Usage = namedtuple("Usage", "total used free")
 
 
 @pytest.fixture(scope="module")
-def starter() -> GgufHeader:
-    try:
-        return check_model(starter_model_path())
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
+def starter(starter_file: Path) -> GgufHeader:
+    return check_model(starter_file)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +59,12 @@ def prepared(starter: GgufHeader, shipped: Path, tmp_path_factory: pytest.TempPa
     cache = tmp_path_factory.mktemp("cache")
     prepare(starter, shipped, "Q8_0", cache / "weights")
     return cache
+
+
+@pytest.fixture
+def quantised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """llama.cpp writes a small whole file in place of prepared weights."""
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
 
 
 def floats(count: int, scale: float, seed: int) -> bytes:
@@ -86,7 +89,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def answer(model: Path, adapter: Path | None, cache: Path | None) -> Generation:
-    loaded = LlamaBackbone.load(model, adapter, context_tokens=512, storage="Q8_0", cache=cache)
+    loaded = LlamaBackbone.load(model, adapter, RunOptions(context_tokens=512, storage="Q8_0", cache=cache))
     try:
         assert loaded.info.adapter == (adapter.stem if adapter else None)
         assert loaded.info.name == model.stem
@@ -238,7 +241,7 @@ def test_a_merged_model_says_what_the_model_with_its_adapter_says(
     stored = prepare(starter, None, "Q8_0", tmp_path)
     rows = []
     for model, adapter in ((starter.path, shipped), (path, None), (starter.path, None), (stored, None)):
-        engine = Engine(model, adapter, context_tokens=256, threads=0, batch=0)
+        engine = Engine(model, adapter, RunOptions(context_tokens=256, threads=0, batch_threads=0))
         tokens = engine.tokenize("<|im_start|>user\nWho wrote Hamlet?<|im_end|>\n<|im_start|>assistant\n", special=True)
         rows.append([])
         for token in tokens:
@@ -262,7 +265,7 @@ def test_plans_are_those_of_the_model_with_its_adapter(starter: GgufHeader, ship
     known = set((prepared / "weights").iterdir())
     plans = []
     for cache in (prepared, None):
-        loaded = LlamaBackbone.load(starter.path, shipped, context_tokens=1024, storage="Q8_0", cache=cache)
+        loaded = LlamaBackbone.load(starter.path, shipped, RunOptions(context_tokens=1024, storage="Q8_0", cache=cache))
         planner = Planner(loaded, ExampleLibrary.shipped(), Limits(), style="lean")
         # What is asked of whom; which of two wordings a question has may turn on a rounding.
         plans.append([re.findall(r"= (.+)", planner.plan(question).compact) for question in QUESTIONS])
@@ -297,8 +300,7 @@ def test_a_prepared_file_is_used_again_and_another_made_for_another_adapter(
     assert leftovers(folder) == []
 
 
-def test_the_files_used_last_are_kept(starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+def test_the_files_used_last_are_kept(starter: GgufHeader, tmp_path: Path, quantised: None) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
     for number in range(5):
@@ -311,10 +313,7 @@ def test_the_files_used_last_are_kept(starter: GgufHeader, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("content", [b"", WHOLE[:-1], b"no GGUF file"])
-def test_a_damaged_file_is_made_again(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+def test_a_damaged_file_is_made_again(starter: GgufHeader, tmp_path: Path, quantised: None, content: bytes) -> None:
     made = prepare(starter, None, "Q8_0", tmp_path)
     made.write_bytes(content)
     assert prepare(starter, None, "Q8_0", tmp_path) == made
@@ -323,10 +322,9 @@ def test_a_damaged_file_is_made_again(
 
 @pytest.mark.parametrize("at", [0.5, 0.999])
 def test_one_flipped_bit_in_the_weights_is_found_told_and_mended(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: float
+    starter: GgufHeader, tmp_path: Path, quantised: None, at: float
 ) -> None:
     """The header stays in order: nothing but the digest shows it."""
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
     told: list[str] = []
     made = prepare(starter, None, "Q8_0", tmp_path, told.append)
     assert told == [] and preparation.is_whole(made)
@@ -343,9 +341,8 @@ def test_one_flipped_bit_in_the_weights_is_found_told_and_mended(
 
 
 def test_damaged_weights_that_cannot_be_made_anew_are_not_used(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantised: None
 ) -> None:
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
     made = prepare(starter, None, "Q8_0", tmp_path)
     made.write_bytes(WHOLE[:-1] + b"x")
     monkeypatch.setattr(preparation.shutil, "disk_usage", lambda path: Usage(1 << 40, 1 << 40, 1 << 20))
@@ -354,9 +351,8 @@ def test_damaged_weights_that_cannot_be_made_anew_are_not_used(
 
 
 def test_weights_that_two_processes_made_differently_are_both_whole(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantised: None
 ) -> None:
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
     one = prepare(starter, None, "Q8_0", tmp_path)
     monkeypatch.setattr(preparation, "_kept", lambda *_: None)  # not seen yet by the other
     monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE + bytes(32)))
@@ -366,10 +362,7 @@ def test_weights_that_two_processes_made_differently_are_both_whole(
     assert preparation.is_whole(one) and preparation.is_whole(other)
 
 
-def test_what_a_killed_process_left_is_deleted_in_time(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+def test_what_a_killed_process_left_is_deleted_in_time(starter: GgufHeader, tmp_path: Path, quantised: None) -> None:
     died = subprocess.Popen([sys.executable, "-c", ""])
     died.wait()
     running = f".making-{os.getppid()}-x"

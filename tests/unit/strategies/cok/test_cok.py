@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, Said, passages, rows
+from support.fake_parts import FakeBackbone, FakeGraphSource, FakeSource, Said, passages, rows, texts
 from support.strategy_scripts import Bare, asked
 
 from atomr_local.errors import ModelError, QueryError, SourceError
@@ -48,10 +48,7 @@ def check(passage: int | str, fact: str = "") -> str:
 CHAINS = (chain("Rome"), chain("Oslo", "Emma Road is old.", "Oslo is a city."), chain("Unknown"))
 PATH = (*CHAINS, check(2, RIGHT), f"Fact: {NEXT}", check(1, BIRTH), Said("Answer: York", 0.4))
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
-
+text = texts(FOUND)
 
 run = partial(asked, "cok", QUESTION, samples=3)
 
@@ -285,11 +282,11 @@ def test_the_grammar_holds_two_to_four_rationales_and_the_numbers_of_the_passage
 # --- the graph in its own language
 
 
-class FakeGraph(FakeSource):
+class FakeGraph(FakeGraphSource):
     """A graph of one film; a query gives these rows, or fails."""
 
     def __init__(self, answer: QueryRows | Exception | None = None) -> None:
-        super().__init__("graph")
+        super().__init__()
         self.answer = answer or QueryRows("SELECT ?x", ("x",), ({"x": "Ann Lee"},), values=(Value("Ann Lee"),))
         self.ran: list[str] = []
 
@@ -298,9 +295,6 @@ class FakeGraph(FakeSource):
         return (
             (Linked(Value(name, ValueKind.ENTITY, f"https://example.org/{name[:1]}", 0.99), "film"),) if known else ()
         )
-
-    def entity_of(self, title: str, qid: str = "") -> Value | None:
-        return None
 
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
         return (PropertyOffer("https://example.org/p", "director", False, 1, (Value("Ann Lee"),)),)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.fake_facts import FakeFacts, fact
 from support.fake_graph_tools import FakeGraphWithFacts
-from support.fake_parts import FakeBackbone, FakeSource, Said, passages
+from support.fake_parts import FakeBackbone, FakeSource, Said, passages, texts
 from support.strategy_scripts import asked, hops, notes, titles
 
 from atomr_local.errors import QueryError, SourceError
@@ -31,9 +31,7 @@ ANSWER = "Reasons: She is the daughter of Eve Lee.\nAnswer: Eve Lee"
 SKETCHES = ("Query: select ?x: Emma Road | director | ?x", "Query: select ?x: Ann Lee | mother | ?x")
 ALL = (FIRST, SKETCHES[0], SECOND, SKETCHES[1], ANSWER)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
+text = texts(FOUND)
 
 
 def graph() -> FakeGraphWithFacts:

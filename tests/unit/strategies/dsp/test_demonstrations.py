@@ -16,7 +16,7 @@ from atomr_local.strategies.dsp import (
     Demonstration,
     DSPOptions,
     Turn,
-    Worked,
+    WorkedQuestion,
     annotated,
     demonstrated,
     worked_questions,
@@ -38,7 +38,7 @@ def question_context(backbone: FakeBackbone | None = None, index: str = "starter
     return tools
 
 
-def example(worked: Worked) -> Demonstration:
+def example(worked: WorkedQuestion) -> Demonstration:
     turn = Turn(
         template="dsp_hop",
         slots={"question": worked.question, "known": "(nothing)"},
@@ -55,7 +55,7 @@ class Annotating:
         self.right = right
         self.asked: list[str] = []
 
-    def __call__(self, worked: Worked, tools: QuestionContext) -> Demonstration | None:
+    def __call__(self, worked: WorkedQuestion, tools: QuestionContext) -> Demonstration | None:
         assert tools.retriever.names == ("text",)  # nothing of it goes to the web
         self.asked.append(worked.question)
         return example(worked) if WORKED.index(worked) in self.right else None
@@ -163,7 +163,7 @@ def test_a_text_of_the_file_cannot_begin_a_turn_of_its_own() -> None:
 
 
 def test_a_failing_model_stops_the_making_and_the_question_goes_on() -> None:
-    def fails(worked: Worked, tools: QuestionContext) -> Demonstration | None:
+    def fails(worked: WorkedQuestion, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             raise ModelError("broke")
         return example(worked)
@@ -177,7 +177,7 @@ def test_a_failing_model_stops_the_making_and_the_question_goes_on() -> None:
 
 
 def test_time_up_leaves_the_rest_to_the_next_question() -> None:
-    def waits(worked: Worked, tools: QuestionContext) -> Demonstration | None:
+    def waits(worked: WorkedQuestion, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             tools.cancellation.wait(5)
         tools.cancellation.check()
@@ -203,7 +203,7 @@ def test_how_long_a_question_waits_is_an_option_and_none_are_made_in_no_time() -
 def test_cancelling_keeps_what_is_whole_and_nothing_half() -> None:
     cancellation = Cancellation()
 
-    def cancelled(worked: Worked, tools: QuestionContext) -> Demonstration | None:
+    def cancelled(worked: WorkedQuestion, tools: QuestionContext) -> Demonstration | None:
         if worked == WORKED[1]:
             cancellation.cancel()
         tools.cancellation.check()

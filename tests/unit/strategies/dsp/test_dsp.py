@@ -7,14 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from support.fake_parts import (
-    FakeBackbone,
-    FakeSource,
-    Said,
-    passage,
-    passages,
-    rows,
-)
+from support.fake_parts import FakeBackbone, FakeSource, Said, passage, passages, rows, texts
 from support.strategy_scripts import Bare, asked, titles
 
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
@@ -44,10 +37,7 @@ CHAINS = (
 )
 ALL = (*FIRST, *SECOND, *CHAINS)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
-
+text = texts(FOUND)
 
 run = partial(asked, "dsp", QUESTION, queries=2, chains=3, demonstrations=0)
 

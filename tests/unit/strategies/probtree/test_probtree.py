@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Reply, Said, passages, reply, toolbox
-from support.planned_runs import Planned, run_planned
+from support.fake_parts import UNKNOWN, FakeBackbone, Reply, Said, passages, reply, texts, toolbox
+from support.planned_runs import planned_runs
 from support.strategy_scripts import weighed
 
 from atomr_local.errors import SettingsError, SourceError
@@ -19,7 +19,6 @@ from atomr_local.strategies.probtree import ProbTreeOptions
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.closing import REPEATED
 from atomr_local.tree.compact import parse_compact
-from atomr_local.tree.nodes import Tree
 
 QUESTION = "Where was the director of Emma Road born?"
 PLAN = '1. Who directed Emma Road? = Relate("Emma Road", "director")\n2. Where was [1] born? = Relate([1], "place of birth")'
@@ -42,23 +41,9 @@ PATH: tuple[Reply, ...] = (
     says("Ulm", -0.25, "A road leads to Ulm [2]."), says("York", -0.2), says("Rome", -0.6),
 )  # fmt: skip
 
+run = planned_runs("probtree", QUESTION, PLAN)
 
-def run(
-    replies: tuple[Reply, ...],
-    *sources: FakeSource,
-    plan: str | Tree | None = PLAN,
-    question: str = QUESTION,
-    **given: Any,
-) -> Planned:
-    """With what `run_planned` takes, and options of the strategy."""
-    more = {name: given.pop(name) for name in ("origin", "settings", "revision", "earlier") if name in given}
-    options = ProbTreeOptions(**given)
-    return run_planned("probtree", options, question, plan, replies, *sources, **more)
-
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
-
+text = texts(FOUND)
 
 # -- formulas
 

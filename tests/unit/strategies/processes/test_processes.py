@@ -16,8 +16,8 @@ from atomr_local.errors import InputError
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.strategies.processes.process import (
     TOOLS,
-    Done,
     Process,
+    RepeatedProcess,
     at_hand,
     checked,
     done_again,
@@ -48,7 +48,7 @@ def process(steps: Sequence[dict[str, str]] = STEPS, **given: Any) -> Process:
     return checked({"question": QUESTION, "answer": "Ann Lee", "steps": list(steps), **given})
 
 
-def done(one: Process, *replies: str, sources: Sequence[FakeSource] = ()) -> Done:
+def done(one: Process, *replies: str, sources: Sequence[FakeSource] = ()) -> RepeatedProcess:
     backbone = FakeBackbone(*replies)
     tools = toolbox(one.question, backbone, *(sources or (FakePages(PAGES), FakeGraphTools(FACTS))))
     again = done_again(one, tools)

@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fake_parts import (
-    UNKNOWN,
-    FakeSource,
-    Reply,
-    Said,
-    entity,
-    passages,
-    reply,
-    rows,
-)
-from support.planned_runs import Planned, run_planned
+from support.fake_parts import UNKNOWN, FakeSource, Said, entity, passages, reply, rows, texts
+from support.planned_runs import planned_runs
 from support.strategy_scripts import weighed
 
 from atomr_local.errors import InputError, SourceError
@@ -28,12 +19,10 @@ from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result, combinations
 from atomr_local.reasoning.revision import Revision
 from atomr_local.sources.protocol import Retrieval, Value
-from atomr_local.strategies.roht import scheduler
-from atomr_local.strategies.roht.scheduler import SkeletonTable, own_tables, shipped_tables
-from atomr_local.strategies.roht.strategy import RoHTOptions
+from atomr_local.strategies.roht import strategy
+from atomr_local.strategies.roht.strategy import SkeletonTable, own_tables, shipped_tables
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
-from atomr_local.tree.nodes import Tree
 
 QUESTION = "Where was the director of Emma Road born?"
 PLAN = '1. Who directed Emma Road? = Relate("Emma Road", "director")\n2. Where was [1] born? = Relate([1], "place of birth")'
@@ -54,21 +43,9 @@ def says(answer: str, p: float = 0.8, evidence: int = 1) -> Said:
     return Said(reply(answer, evidence=[evidence]) if answer != "Unknown" else UNKNOWN, p)
 
 
-def run(
-    replies: tuple[Reply, ...],
-    *sources: FakeSource,
-    plan: str | Tree | None = PLAN,
-    question: str = QUESTION,
-    **given: Any,
-) -> Planned:
-    """With what `run_planned` takes, and options of the strategy."""
-    more = {name: given.pop(name) for name in ("origin", "settings", "revision", "earlier", "ranking") if name in given}
-    options = RoHTOptions(**{"samples": 0} | given)
-    return run_planned("roht", options, question, plan, replies, *sources, **more)
+run = planned_runs("roht", QUESTION, PLAN, samples=0)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
+text = texts(FOUND)
 
 
 def graph(found: dict[str, Any] | None = None) -> FakeSource:
@@ -79,7 +56,7 @@ def graph(found: dict[str, Any] | None = None) -> FakeSource:
 def table(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def use(model: str = "fake", **counts: tuple[int, int]) -> None:
         made = SkeletonTable({name.replace("_", "-"): given for name, given in counts.items()})
-        monkeypatch.setattr(scheduler, "shipped_tables", lambda: {(model, None): made})
+        monkeypatch.setattr(strategy, "shipped_tables", lambda: {(model, None): made})
 
     return use
 
@@ -308,7 +285,6 @@ def test_where_nothing_suits_what_was_found_is_read_and_told() -> None:
 
 
 # -- the tree
-
 
 TWO_LEVELS = """1. Where was the director of Emma Road born?
  3. Who directed Emma Road? = Relate("Emma Road", "director")

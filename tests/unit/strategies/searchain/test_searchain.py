@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply, texts
 from support.strategy_scripts import PLAIN, Bare, asked
 
 from atomr_local.errors import ModelError
@@ -38,9 +38,7 @@ def chain(*pairs: tuple[str, str], final: str = "unsolved", after: int = 0) -> s
 
 run = partial(asked, "searchain", QUESTION, calibration=PLAIN)
 
-
-def text(found: dict[str, Any] | None = None) -> FakeSource:
-    return FakeSource("text", FOUND if found is None else found)
+text = texts(FOUND)
 
 
 def told(trace: Trace) -> list[tuple[Any, ...]]:

@@ -8,19 +8,19 @@ from support.fake_parts import FakeBackbone, FakeSource, passage, toolbox
 from atomr_local.reasoning.asking.forms import Form, Line, OneOf, WordsOf
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.trace.schema import NodeTrace
-from atomr_local.strategies.shared.loop import INPUT, THOUGHT, Loop, Observed, Tool, named_in
+from atomr_local.strategies.shared.loop import INPUT, THOUGHT, Loop, Observation, Tool, named_in
 
 QUESTION = "Where was Ann Lee born?"
 FORM = Form("atomr_local.strategies", "react", (Line(THOUGHT),))
 LONG = "Ann Lee was here. " + " ".join(f"Sentence {number} says nothing much at all." for number in range(40))
 
 
-def look(_node_id: int, given: str) -> Observed:
-    return Observed(f"{given} {LONG}", evidence=(passage("Bob Moss", "Bob Moss met Eve Ray. She left."),))
+def look(_node_id: int, given: str) -> Observation:
+    return Observation(f"{given} {LONG}", evidence=(passage("Bob Moss", "Bob Moss met Eve Ray. She left."),))
 
 
 LOOK = Tool("look", lambda names: WordsOf(INPUT, names), look)
-RATE = Tool("rate", lambda _names: OneOf(INPUT, ("good", "bad")), lambda _node_id, given: Observed(f"rated {given}"))
+RATE = Tool("rate", lambda _names: OneOf(INPUT, ("good", "bad")), lambda _node_id, given: Observation(f"rated {given}"))
 FINISH = Tool("finish", lambda _names: Line(INPUT))
 
 
@@ -54,9 +54,9 @@ def test_the_grammar_holds_exactly_the_tools_at_hand() -> None:
 def test_a_tool_that_cannot_be_used_yet_is_not_in_the_grammar() -> None:
     rated = list[str]()
 
-    def rate(_node_id: int, given: str) -> Observed:
+    def rate(_node_id: int, given: str) -> Observation:
         rated.append(given)
-        return Observed(f"rated {given}")
+        return Observation(f"rated {given}")
 
     rate_once = Tool("rate", RATE.field, rate)
     undo = Tool("undo", lambda _names: OneOf(INPUT, tuple(rated)) if rated else None, RATE.use)

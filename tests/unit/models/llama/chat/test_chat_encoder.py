@@ -10,7 +10,7 @@ import pytest
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.models.catalog.find import starter_model_path
 from atomr_local.models.llama.chat import ChatEncoder
-from atomr_local.models.llama.engine import Engine
+from atomr_local.models.llama.engine import Engine, RunOptions
 from atomr_local.models.protocol import Message, Prompt
 
 LLAMA3 = (
@@ -33,7 +33,7 @@ def engine() -> Iterator[Engine]:
         path: Path = starter_model_path()
     except MissingPartError as error:
         pytest.skip(f"no starter model: {error.message}")
-    engine = Engine(path, None, context_tokens=512, threads=1, batch=1)
+    engine = Engine(path, None, RunOptions(context_tokens=512, threads=1, batch_threads=1))
     yield engine
     engine.close()
 

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.models.llama import probe
-from atomr_local.models.llama import probe as probe_verdict
+from atomr_local.models.llama import RunOptions, probe
 from atomr_local.models.llama.probe import (
     Attempt,
     LoadAttempt,
@@ -40,10 +39,10 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProbeTask:
     """A task on a model and a library that are files and no more."""
     library = tmp_path / "libllama.so"
     library.write_bytes(b"library")
-    monkeypatch.setattr(probe_verdict, "_library_files", lambda: [library])
+    monkeypatch.setattr(probe, "_library_files", lambda: [library])
     model = tmp_path / "model.gguf"
     model.write_bytes(b"model")
-    return ProbeTask(model, None, "Q8_0", tmp_path / "cache")
+    return ProbeTask(model, None, RunOptions(storage="Q8_0", cache=tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -143,9 +142,9 @@ def test_the_child_has_no_terminal_and_no_input_and_is_told_the_way(
     )
     facts = run_probe(task, LoadAttempt(extra_buffers=False, prepared=False, cpu_variant="x64")).facts
     assert (facts["input"], facts["session"], facts["sharing"]) == ("", True, True)
-    told = facts["task"]
+    told = facts["task"]["options"]
     assert (told["extra_buffers"], told["storage"], told["cpu_variant"]) == (False, None, "x64")
-    assert run_probe(task, LoadAttempt()).facts["task"]["storage"] == "Q8_0"
+    assert run_probe(task, LoadAttempt()).facts["task"]["options"]["storage"] == "Q8_0"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -228,7 +227,7 @@ def with_gpu(dies: Callable[[LoadAttempt], str], stage: str = "text") -> Childre
 
 @pytest.mark.parametrize("layers", [-1, 12])
 def test_a_crash_on_the_gpu_is_tried_on_the_processor_next_and_said(layers: int, task: ProbeTask) -> None:
-    task = replace(task, gpu_layers=layers)
+    task = replace(task, options=replace(task.options, gpu_layers=layers))
     children, said = with_gpu(lambda way: "SIGABRT" if way.gpu_layers else ""), list[str]()
     for _ in range(2):
         assert working_way(task, run=children, notify=said.append) == LoadAttempt(gpu_layers=0)
@@ -252,7 +251,7 @@ def test_without_a_gpu_nothing_is_tried_twice(task: ProbeTask) -> None:
 
 def test_the_child_is_told_the_layers(task: ProbeTask, child: Callable[[str], None]) -> None:
     child("tell(task=task)\ntell(done=True)")
-    assert run_probe(task, LoadAttempt(gpu_layers=7)).facts["task"]["gpu_layers"] == 7
+    assert run_probe(task, LoadAttempt(gpu_layers=7)).facts["task"]["options"]["gpu_layers"] == 7
 
 
 def test_weights_that_cannot_be_prepared_are_not_tried_twice(task: ProbeTask) -> None:
@@ -310,27 +309,25 @@ def test_what_loading_will_tell_is_left_to_it(ended: str, task: ProbeTask) -> No
         assert len(children.ways) == count
 
 
-@pytest.mark.parametrize("change", ["library", "model", "adapter", "processor", "storage", "variant", "threads", "gpu"])
+@pytest.mark.parametrize(
+    "change", ["library", "model", "adapter", "processor", "storage", "cpu_variant", "threads", "gpu_layers"]
+)
 def test_what_the_verdict_rests_on(change: str, task: ProbeTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = {
-        "adapter": {"adapter": task.model.with_name("libllama.so")},
-        "storage": {"storage": "Q4_0"},
-        "variant": {"cpu_variant": "haswell"},
-        "threads": {"threads": 3},
-        "gpu": {"gpu_layers": 3},
-    }.get(change, {})
+    library = task.model.with_name("libllama.so")
+    options = {"storage": "Q4_0", "cpu_variant": "haswell", "threads": 3, "gpu_layers": 3}
     working_way(task, run=Children(lambda _: ""))
     if change in ("library", "model"):
-        file = task.model if change == "model" else task.model.with_name("libllama.so")
-        os.utime(file, ns=(1, 1))
+        os.utime(task.model if change == "model" else library, ns=(1, 1))
+    if change == "adapter":
+        task = replace(task, adapter=library)
+    if change in options:
+        task = replace(task, options=replace(task.options, **{change: options[change]}))
     if change == "processor":
-        flags = probe_verdict.read_processor().flags ^ {"amx_tile"}
-        found = probe_verdict.read_processor()
-        monkeypatch.setattr(probe_verdict, "read_processor", lambda: type(found)(found.model, flags, found.machine))
+        flags = probe.read_processor().flags ^ {"amx_tile"}
+        found = probe.read_processor()
+        monkeypatch.setattr(probe, "read_processor", lambda: type(found)(found.model, flags, found.machine))
     children = Children(lambda _: "")
-    working_way(
-        type(task)(**{**{name: getattr(task, name) for name in task.__dataclass_fields__}, **other}), run=children
-    )
+    working_way(task, run=children)
     assert len(children.ways) == 1
 
 
@@ -341,7 +338,7 @@ def test_without_a_library_or_a_model_loading_tells(task: ProbeTask, monkeypatch
     task.model.unlink()
     assert working_way(task, run=never) == LoadAttempt()
     task.model.touch()
-    monkeypatch.setattr(probe_verdict, "_library_files", list)
+    monkeypatch.setattr(probe, "_library_files", list)
     assert working_way(task, run=never) == LoadAttempt()
 
 
@@ -373,7 +370,7 @@ def test_a_damaged_verdict_is_none(content: str, tmp_path: Path) -> None:
 
 def test_a_damaged_verdict_is_found_out_anew(task: ProbeTask) -> None:
     working_way(task, run=Children(lambda _: ""))
-    (file,) = (task.cache / "probes").iterdir()
+    (file,) = (task.options.cache / "probes").iterdir()
     file.write_bytes(file.read_bytes()[:40])
     children = Children(lambda _: "")
     working_way(task, run=children)
@@ -382,7 +379,7 @@ def test_a_damaged_verdict_is_found_out_anew(task: ProbeTask) -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(task: ProbeTask) -> None:
-    task.cache.write_text("a file where a directory should be")
+    task.options.cache.write_text("a file where a directory should be")
     assert working_way(task, run=Children(lambda _: "")) == LoadAttempt()
 
 
