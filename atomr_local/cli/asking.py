@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from atomr_local.cli.output import interrupt, print_json
+from atomr_local.cli.output import given_text, interrupt, print_json
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, StageChanged
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sources.document_places import place_words
-from atomr_local.system.files import read_text
 from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 NOT_FOUND_STATUS = 3
 _STATUS = {"failed": 1, "cancelled": 130}
 _QUESTIONS_BYTES = 16 << 20
+_FILE_HINT = "Give a UTF-8 text file, a question a line."
 
 
 @dataclass(frozen=True)
@@ -124,16 +124,10 @@ def given_questions(file: str) -> list[str]:
     Raises:
         InputError: it cannot be read, or has no question.
     """
-    try:
-        text = _standard_input() if file == "-" else read_text(Path(file), _QUESTIONS_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise InputError(
-            f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file, a question a line."
-        ) from error
+    text = _standard_input() if file == "-" else given_text(Path(file), _QUESTIONS_BYTES, hint=_FILE_HINT)
     found = [line.strip() for line in text.splitlines() if line.strip()]
     if not found:
-        raise InputError("there is no question to ask", hint="Give a UTF-8 text file, a question a line.")
+        raise InputError("there is no question to ask", hint=_FILE_HINT)
     return found
 
 
@@ -317,6 +311,6 @@ def _ended(event: NodeFinished, added: NodeAdded) -> str:
         return f"{title} ! {sanitize_line(event.error.get('message', ''))}"
     if telling.is_stage(event, added.label, added.question):
         return title
-    found = event.outcome != "not found" and event.answers
+    found = telling.is_found(event)
     mended = f" ({telling.correction_text(event.corrected_from)})" if found and event.corrected_from is not None else ""
     return f"{title} → {sanitize_line(event.answer) if found else NOT_FOUND}{mended}"

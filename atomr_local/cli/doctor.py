@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local import __version__
+from atomr_local.assistant.wishes import flag
+from atomr_local.cli.options import command
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError, MissingPartError
 from atomr_local.system.installation import add_packages, installation, installed_extras, recompile_llama
@@ -66,27 +68,23 @@ def broken(part: str, error: AtomrError) -> Finding:
 
 def model_run(verdict: ProbeVerdict, model: Path) -> Finding:
     """What trying the model out has shown."""
-
-    facts = {
-        "way": asdict(verdict.way),
-        "failed": [{"way": asdict(one.way), "ended": one.ended, "said": one.said} for one in verdict.failed],
-    }
-    if not verdict.failed:
-        return Finding("model run", "ok", f"{model.name} was tried out here and runs", facts=facts)
-    tried = "; ".join(f"{one.way}: {one.what}" for one in verdict.failed)
-    detail = f"{model.name} runs here {verdict.way}, which may be slower. Tried before: {tried}"
-    return Finding(
-        "model run", "ok", detail, f"llama.cpp compiled again may run it as it is: {recompile_llama()}", facts
-    )
+    failed = [{"way": asdict(one.way), "ended": one.ended, "said": one.said} for one in verdict.failed]
+    detail, advice = f"{model.name} was tried out here and runs", ""
+    if failed:
+        tried = "; ".join(f"{one.way}: {one.what}" for one in verdict.failed)
+        detail = f"{model.name} runs here {verdict.way}, which may be slower. Tried before: {tried}"
+        advice = f"llama.cpp compiled again may run it as it is: {recompile_llama()}"
+    return Finding("model run", "ok", detail, advice, {"way": asdict(verdict.way), "failed": failed})
 
 
 _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers", "torch", "textual", "ddgs")
 
 
-@click.command()
-@click.option("--deep", is_flag=True, help="Also run the model and the slow checks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(*, deep: bool, as_json: bool) -> int:
+@command()
+def doctor(
+    deep: bool = flag("Also run the model and the slow checks."),
+    as_json: bool = flag("Print the findings as JSON.", "--json"),
+) -> int:
     """Check the installation: what is found, missing or broken, and what to do about it.
 
     Example: atomr doctor --deep
@@ -195,19 +193,13 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     from atomr_local.models.gguf import check_adapter, check_model
     from atomr_local.sources.registry import find_source
 
-    def model() -> str:
-        path = find_model(settings.model)
-        check_model(path)
-        require_whole(path)
-        return str(path)
-
     def adapter() -> str:
         path = find_model(settings.model)
-        found = find_adapter(settings.adapter, path)
-        if found is not None:
-            check_adapter(found, check_model(path))
-            require_whole(found)
-        return str(found or "none")
+        chosen = find_adapter(settings.adapter, path)
+        if chosen is not None:
+            check_adapter(chosen, check_model(path))
+            require_whole(chosen)
+        return str(chosen or "none")
 
     def endpoint() -> str:
         from atomr_local.models.openai.address import checked_endpoint
@@ -218,26 +210,24 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
             return f"{given.url} (this machine)"
         return f"{given.url} (questions and evidence leave this machine → {address.host})"
 
-    def embedder() -> str:
-        path = find_embedder(settings.embedder)
-        embedder_identity(path)
-        require_whole_embedder(path)
+    def found(path: Path, *checks: Callable[[Path], object]) -> str:
+        for check in checks:
+            check(path)
         return str(path)
 
     def reranker() -> str:
         from atomr_local.sources.reranking import check_cross_encoder
 
-        path = Path(settings.retrieval.reranker).expanduser()
-        check_cross_encoder(path)
-        return str(path)
+        return found(Path(settings.retrieval.reranker).expanduser(), check_cross_encoder)
 
     if settings.endpoint.url:
         yield looked_at("endpoint", endpoint)
-    model_found = looked_at("model", model)
-    yield model_found
-    if model_found.state == "ok":
+    model = looked_at("model", lambda: found(find_model(settings.model), check_model, require_whole))
+    yield model
+    if model.state == "ok":
         yield looked_at("adapter", adapter)
-    yield looked_at("embedder", embedder)
+    embedder_checks = (embedder_identity, require_whole_embedder)
+    yield looked_at("embedder", lambda: found(find_embedder(settings.embedder), *embedder_checks))
     if settings.retrieval.reranker:
         yield looked_at("reranker", reranker)
     for kept in cache_files():

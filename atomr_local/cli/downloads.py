@@ -85,17 +85,34 @@ def contact_of(option: str | None) -> str:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Around a download: at Ctrl-C, say that it can be resumed."""
+def connected(contact: str, *, base_url: str, rate: float = 0.0) -> Iterator[Client]:
+    """A client for downloads by the user's settings; at Ctrl-C, say that they can be resumed."""
+    use_proxy = load_settings().network.use_proxy
     try:
-        yield
+        with Client(contact=contact, rate=rate, use_proxy=use_proxy, base_url=base_url, notify=note_text) as client:
+            yield client
     except KeyboardInterrupt:
         note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
         raise
 
 
+def require_transfer(source: str, directory: Path, left: int, rate: float = 0.0, *, unchecked: str = "") -> None:
+    """Tell where `left` bytes come from and how long they take, and see to it that there is room.
+
+    Args:
+        unchecked: told beside, where the server publishes no checksum.
+
+    Raises:
+        FetchError: there is too little room.
+    """
+    note_text(f"From {source}, {transfer_time(left, rate)}.")
+    if unchecked:
+        note_text(unchecked)
+    require_room(directory, left)
+
+
 def agreed(yes: bool) -> bool:
-    """Whether the user wants to continue.
+    """Whether the user wants to continue; where not, that nothing was downloaded is told.
 
     Raises:
         AtomrError: there is nobody to ask.
@@ -107,7 +124,12 @@ def agreed(yes: bool) -> bool:
             "no terminal to confirm on", hint="Add --yes to download without confirmation.", title="Not started"
         )
     print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    return sys.stdin.readline().strip().casefold() in ("y", "yes") or _nothing()
+
+
+def _nothing() -> bool:
+    note_text("Nothing was downloaded.")
+    return False
 
 
 @dataclass
@@ -173,23 +195,16 @@ def fetch_index_file(wish: PullWish) -> tuple[Path, str] | None:
         AtomrError: it cannot be fetched, checked or written.
     """
     directory = paths.downloads_dir()
-    use_proxy = load_settings().network.use_proxy
-    with (
-        interruptible(),
-        Client(contact=given_contact(None), use_proxy=use_proxy, base_url=wish.base_url, notify=note_text) as client,
-    ):
+    with connected(given_contact(None), base_url=wish.base_url) as client:
         file = look_up(client, wish.url, wish.sha256)
         left = remaining(file, directory)
         note_text(f"{file.name}: {human_size(file.size)}, of which {human_size(left)} to download into {directory}")
-        note_text(f"From {shown(file.url)}, {transfer_time(left)}.")
-        if not file.algorithm:
-            note_text(
-                "No checksum is known (--sha256): that the file is what its maker wrote cannot be checked, "
-                "only that it is whole in itself."
-            )
-        require_room(directory, left)
+        unchecked = (
+            "No checksum is known (--sha256): that the file is what its maker wrote cannot be checked, only that it is "
+            "whole in itself."
+        )
+        require_transfer(shown(file.url), directory, left, unchecked="" if file.algorithm else unchecked)
         if not agreed(wish.yes):
-            note_text("Nothing was downloaded.")
             return None
         with bytes_progress(file.name) as progress:
             return download(client, file, directory, progress), shown(file.url)
@@ -215,18 +230,12 @@ def pull_model(wish: ModelWish) -> str | None:
         offered = offered_model(name)
         url, licence, named = offered.url(wish.base_url or catalogue().hub), offered.licence, called or offered.name
     directory = paths.models_dir()
-    use_proxy = load_settings().network.use_proxy
-    contact = given_contact(None)
-    with (
-        interruptible(),
-        Client(contact=contact, use_proxy=use_proxy, base_url=wish.base_url, notify=note_text) as client,
-    ):
+    with connected(given_contact(None), base_url=wish.base_url) as client:
         model = look_up_model(client, url, named, licence)
         if is_there(model, directory):
             note_text(f"{named} is up to date: {model.target(directory)}")
             return named
         if not _wanted(model, wish):
-            note_text("Nothing was downloaded.")
             return None
         with bytes_progress(named) as progress:
             header = pull(client, model, directory, progress)
@@ -248,10 +257,8 @@ def _wanted(model: RemoteModel, wish: ModelWish) -> bool:
     left = remaining(file, directory)
     licence = f", licence {model.licence}" if model.licence else ""
     note_text(f"{model.name}: {human_size(file.size)}{licence}; {human_size(left)} to download into {directory}")
-    note_text(f"From {shown(file.url)}, {transfer_time(left)}.")
-    if not file.algorithm:
-        note_text("The server publishes no checksum: only the length and what the file says of itself can be checked.")
-    require_room(directory, left)
+    unchecked = "The server publishes no checksum: only the length and what the file says of itself can be checked."
+    require_transfer(shown(file.url), directory, left, unchecked="" if file.algorithm else unchecked)
     target = model.target(directory)
     if target.exists() and not wish.replace:
         if not sys.stdin.isatty():
@@ -262,5 +269,5 @@ def _wanted(model: RemoteModel, wish: ModelWish) -> bool:
         if not click.confirm(
             f"{target.name} already exists and is a different file. Replace it after the download?", err=True
         ):
-            return False
+            return _nothing()
     return agreed(wish.yes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,25 +12,13 @@ from typing import Any
 import click
 
 from atomr_local.assistant.wishes import WIKIDATA, WikidataWish, WikipediaWish
-from atomr_local.cli.downloads import (
-    TransferProgress,
-    agreed,
-    bytes_progress,
-    contact_of,
-    interruptible,
-)
-from atomr_local.cli.options import options_of, overrides
+from atomr_local.cli.downloads import TransferProgress, agreed, bytes_progress, connected, contact_of, require_transfer
+from atomr_local.cli.options import command, overrides
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, checked_url, shown
-from atomr_local.fetching.download import (
-    download,
-    dump_files,
-    parquet_files,
-    remaining,
-    require_room,
-)
-from atomr_local.fetching.estimates import ENTITIES_A_REQUEST, duration, transfer_time, wikidata_slice
+from atomr_local.fetching.download import download, dump_files, parquet_files, remaining
+from atomr_local.fetching.estimates import ENTITIES_A_REQUEST, duration, wikidata_slice
 from atomr_local.fetching.wikidata import (
     DUMPS_OF_ENTITIES,
     MANY,
@@ -40,7 +30,7 @@ from atomr_local.fetching.wikidata import (
 )
 from atomr_local.indexing.builds.ledger import rebuild_words
 from atomr_local.indexing.builds.space import human_size
-from atomr_local.indexing.graph_index.ids import read_entity_ids
+from atomr_local.indexing.graph_index.ids import IdSet, read_entity_ids
 from atomr_local.indexing.store import check_name
 from atomr_local.models.catalog.offered import DATA_HUB, DUMPS
 from atomr_local.settings.schema import load_settings
@@ -80,20 +70,13 @@ def fetch_labels(client: Client, wish: WikidataWish, found: Unlabelled) -> Path 
         f"{duration(requests / wish.rate)} at least."
     )
     if not agreed(wish.yes):
-        note_text("Nothing was downloaded.")
         return None
     languages = wish.languages
     if "en" in languages and found.language not in languages:
         languages = [found.language, *languages]
-    api = Wikibase(client, wish.base_url, languages, Limiter(wish.rate, client.clock, client.sleep))
-    with TransferProgress("Labels", lambda done, total: f"{done} of {total}") as progress:
-        work = Slice(
-            api, wish.target, found.items,
-            settings={"languages": languages}, properties=found.properties, progress=progress,
-        )  # fmt: skip
-        missing = work.fetch()["entities"]
-    if missing:
-        note_text(f"{missing} of the entities do not exist.")
+    _, missing = _sliced(client, wish, "Labels", languages, found.items, properties=found.properties)
+    if missing["entities"]:
+        note_text(f"{missing['entities']} of the entities do not exist.")
     return wish.target
 
 
@@ -130,13 +113,7 @@ def fetch() -> None:
     """
 
 
-def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
-    use_proxy = load_settings().network.use_proxy
-    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, notify=note_text)
-
-
-@fetch.command()
-@options_of(WikipediaWish)
+@command(fetch)
 def wikipedia(wish: WikipediaWish) -> None:
     """Download a Wikipedia. The command shows size and time and asks before it downloads anything large.
 
@@ -147,7 +124,7 @@ def wikipedia(wish: WikipediaWish) -> None:
     """
     if wish.build:
         check_name(wish.build)
-    with interruptible(), _client(wish.contact, wish.rate_limit, base_url=wish.base_url) as client:
+    with connected(contact_of(wish.contact), base_url=wish.base_url, rate=wish.rate_limit) as client:
         files = fetch_wikipedia(client, wish)
     if not files:
         return
@@ -176,10 +153,8 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
     names = files[0].name if len(files) == 1 else f"{len(files)} files, {files[0].name} to {files[-1].name}"
     note_text(f"{names}: {human_size(total)}, of which {human_size(left)} to download into {wish.folder}")
     if left:
-        note_text(f"From {base}, {transfer_time(left, wish.rate_limit)}.")
-        require_room(wish.folder, left)
+        require_transfer(base, wish.folder, left, wish.rate_limit)
         if not agreed(wish.yes):
-            note_text("Nothing was downloaded.")
             return []
     fetched = []
     for file in files:
@@ -188,12 +163,26 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
     return fetched
 
 
-def _wikidata_client(wish: WikidataWish) -> Client:
-    return _client(wish.contact, base_url="" if wish.base_url == WIKIDATA else wish.base_url)
+def _wikidata(wish: WikidataWish) -> AbstractContextManager[Client]:
+    base_url = "" if wish.base_url == WIKIDATA else wish.base_url
+    return connected(contact_of(wish.contact), base_url=base_url)
 
 
-@fetch.command()
-@options_of(WikidataWish)
+def _sliced(
+    client: Client, wish: WikidataWish, name: str, languages: list[str], wanted: IdSet, titles: Sequence[str] = (),
+    properties: IdSet | None = None,
+) -> tuple[Slice, dict[str, int]]:  # fmt: skip
+    """Fetch a slice of Wikidata; the work on it, and how much is missing in the end."""
+    api = Wikibase(client, wish.base_url, languages, Limiter(wish.rate, client.clock, client.sleep))
+    with TransferProgress(name, lambda done, total: f"{done} of {total}") as progress:
+        work = Slice(
+            api, wish.target, wanted, titles, site=wish.site, settings={"languages": languages},
+            whole=wish.all_statements, properties=properties, progress=progress,
+        )  # fmt: skip
+        return work, work.fetch()
+
+
+@command(fetch)
 def wikidata(wish: WikidataWish) -> None:
     """Download the facts of Wikidata about the articles of a text index, or about a list of entities.
 
@@ -210,11 +199,10 @@ def wikidata(wish: WikidataWish) -> None:
     wish = wikidata_wish(**vars(wish))
     if wish.build:
         check_name(wish.build)
-    with interruptible():
-        found = _at_hand(wish) if wish.build else None
-        if found is None:
-            with _wikidata_client(wish) as client:
-                found = fetch_wikidata(client, wish)
+    found = _at_hand(wish) if wish.build else None
+    if found is None:
+        with _wikidata(wish) as client:
+            found = fetch_wikidata(client, wish)
     if found is None:
         return
     target, listed = found
@@ -247,16 +235,15 @@ def _labels(wish: WikidataWish) -> None:
     if wish.build and wish.build != check_name(name):
         raise click.UsageError(f"--labels-for {name} can only build {name} again: --build {name}")
     check_name(name)
-    with interruptible():
-        found = lacking(name)
-        if found is None:
-            return
-        target: Path | None = wish.target
-        if wish.build and wish.target.is_file():
-            note_text(f"{wish.target} already exists and is used. Move it away to download it again.")
-        else:
-            with _wikidata_client(wish) as client:
-                target = fetch_labels(client, wish, found)
+    found = lacking(name)
+    if found is None:
+        return
+    target: Path | None = wish.target
+    if wish.build and wish.target.is_file():
+        note_text(f"{wish.target} already exists and is used. Move it away to download it again.")
+    else:
+        with _wikidata(wish) as client:
+            target = fetch_labels(client, wish, found)
     if target is not None:
         build_with_labels(found, target, build=bool(wish.build))
 
@@ -309,16 +296,8 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
     if count > MANY:
         note_text(f"For so many, download a dump instead: {DUMPS_OF_ENTITIES}")
     if not agreed(wish.yes):
-        note_text("Nothing was downloaded.")
         return None
-    api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
-    settings = {"languages": wish.languages}
-    with TransferProgress("Wikidata", lambda done, total: f"{done} of {total}") as progress:
-        work = Slice(
-            api, wish.target, wanted, titles,
-            site=wish.site, settings=settings, whole=wish.all_statements, progress=progress,
-        )  # fmt: skip
-        missing = work.fetch()
+    work, missing = _sliced(client, wish, "Wikidata", wish.languages, wanted, titles)
     for what, number in missing.items():
         if number:
             note_text(f"{number} of the {what} do not exist.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 
-from atomr_local.assistant.wishes import Parameter, Wish, flag, option, parameters, parameters_of
+from atomr_local.assistant.wishes import Parameter, argument, declared, flag, option, parameters, parameters_of
 from atomr_local.cli import completion
 from atomr_local.cli.output import note
 from atomr_local.errors import InputError
@@ -24,33 +24,37 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-# The parameters of a class, as click has them.
+# Commands: functions that declare their parameters in the signature, and the parameters as click has them.
 
 
-def options_of(model: type[Wish]) -> Callable[[Callable[Concatenate[Wish, ...], Result]], Callable[..., Result]]:
-    """Give a command the parameters that a model declares, and hand it one instance, before what else it takes."""
+def command(group: click.Group | None = None, name: str = "") -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function, with the parameters that its signature declares (:mod:`assistant.wishes`).
 
-    def decorate(command: Callable[Concatenate[Wish, ...], Result]) -> Callable[..., Result]:
-        @functools.wraps(command)
-        def run(**given: Any) -> Result:
-            return command(_instance(model, given), **given)
+    Args:
+        group: it belongs to; none: it stands alone.
+        name: of the command; by default that of the function.
+    """
 
-        decorated: Callable[..., Result] = run
-        for parameter in reversed(list(parameters_of(model))):
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def run(**given: Any) -> Any:
+            return function(**_values(function, given))
+
+        decorated: Callable[..., Any] = run
+        for parameter in reversed(list(parameters_of(function))):
             decorated = _of_click(parameter)(decorated)
-        return decorated
+        called = name or function.__name__.strip("_").replace("_", "-")
+        return click.command(called)(decorated) if group is None else group.command(called)(decorated)
 
     return decorate
 
 
-def _instance(model: Any, given: dict[str, Any]) -> Any:
-    """The model with its part of what is given, which is taken out."""
-    types = get_type_hints(model)
-    values = {
-        one.name: _instance(types[one.name], given) if is_dataclass(types[one.name]) else given.pop(one.name)
-        for one in fields(model)
+def _values(form: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What is given, by the fields of the class or function."""
+    return {
+        name: kind(**_values(kind, given)) if is_dataclass(kind) and isinstance(kind, type) else given[name]
+        for name, kind, _ in declared(form)
     }
-    return model(**values)
 
 
 def _of_click(parameter: Parameter) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -81,6 +85,12 @@ def called_for(wish: Any, function: Callable[..., Result], **more: Any) -> Resul
 
 
 # What several commands share.
+
+JSON_ALONE = flag("Print JSON and nothing else.", "--json")
+AS_JSON = flag("Print JSON.", "--json")
+TEXT_FILE = click.File(encoding="utf-8")
+NUMBER = argument(type=click.IntRange(min=1))
+KIND = Literal["text", "graph"]
 
 
 def _sources(value: str) -> tuple[str, ...]:

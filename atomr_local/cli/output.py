@@ -6,16 +6,20 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.system.files import read_text
 from atomr_local.system.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import Settings
+    from atomr_local.sources.protocol import Evidence
 
 
 # What every command prints: JSON on standard output; notes, progress and questions on standard error.
@@ -46,6 +50,47 @@ def announce_remote(settings: Settings) -> None:
 def print_json(data: Any) -> None:
     """JSON on standard output, nothing else; ASCII, so that no character in it can drive the terminal."""
     click.echo(json.dumps(data, indent=2, default=str))
+
+
+def print_evidence(found: Sequence[Evidence], *parts: str) -> None:
+    """Pieces of evidence as JSON: these parts of each, and where it stands."""
+    print_json([{name: getattr(one, name) for name in parts} | {"locator": dict(one.locator)} for one in found])
+
+
+# What a command is given beside its options: files, and the word of the user.
+
+
+def given_text(
+    file: Path, most: int, *, hint: str, refusal: type[AtomrError] = InputError, no_text: str = "it is not UTF-8"
+) -> str:
+    """The text of a file.
+
+    Args:
+        most: bytes that it may have.
+        hint: what to give instead, where it cannot be read.
+        no_text: what is said of one that is no text.
+
+    Raises:
+        AtomrError: it cannot be read; as `refusal`.
+    """
+    try:
+        return read_text(file, most)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or no_text
+        raise refusal(f"{sanitize_line(str(file))} cannot be read: {reason}", hint=hint) from error
+
+
+def confirm(yes: bool, question: str, what: str) -> None:
+    """Ask before something is lost; Abort where the user does not want it.
+
+    Raises:
+        UsageError: there is nobody to ask.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"confirm the {what} with --yes")
+    click.confirm(question, abort=True, err=True)
 
 
 # The terminal of a command: whether the terminal UI can run in it, and its Ctrl-C.

@@ -80,7 +80,7 @@ def ended_step(event: NodeFinished, question: str, label: str = "") -> str:
         label: what the step is to its method.
     """
     stage = telling.is_stage(event, label, question)
-    ended = "" if stage else _ended(event, given=event.by_user, lost=not event.answers)
+    ended = "" if stage else _ended(event, given=event.by_user)
     return " ".join(filter(None, (f"Step {event.node_id}: {telling.step_title(event, label, question)}", ended)))
 
 
@@ -197,15 +197,14 @@ def _title(node: NodeTrace) -> str:
 
 def _outcome(trace: Trace, node: NodeTrace) -> str:
     """How the step ended; "" for one that needs no answer."""
-    lost = node.outcome == "not found" or not node.answers
     stage = telling.is_stage(node, node.label, node.question)
-    return "" if stage else _ended(node, given=trace.is_given(node), lost=lost, reason=node.reason)
+    return "" if stage else _ended(node, given=trace.is_given(node), reason=node.reason)
 
 
-def _ended(step: StepEnd, *, given: bool, lost: bool, reason: str = "") -> str:
+def _ended(step: StepEnd, *, given: bool, reason: str = "") -> str:
     if step.error:
         return f"Failed: {_clean(step.error['message'])}"
-    if lost:
+    if not telling.is_found(step):
         return f"{NOT_FOUND.capitalize()}{f': {_clean(reason)}' if reason else '.'}"
     if given:
         return f"Your answer: {_clean(step.answer)}."

@@ -72,43 +72,54 @@ class Pace:
 State = Any
 
 
-@contextmanager
-def building(
-    kind: IndexKind, name: str, amount: Callable[[State], int], unit: str
-) -> Iterator[tuple[Callable[[State], None], Cancellation]]:
-    """Around the build of an index: shows how far it is, ends it cleanly at Ctrl-C, and says if it can be resumed.
+# By the kind of an index: what a build has taken in, in its state, and the word for it.
+_TAKEN = {"text": ("passages", "passages"), "graph": ("triples", "facts")}
 
-    Args:
-        amount: how much it has taken in.
-        unit: of what, such as "passages".
-    """
+
+@contextmanager
+def building(kind: IndexKind, name: str) -> Iterator[tuple[Callable[[State], None], Cancellation]]:
+    """Around the build of an index: shows how far it is, ends it cleanly at Ctrl-C, and says if it can be resumed."""
     cancellation = Cancellation()
-    with interrupt(cancellation.cancel), _resuming(kind, name), build_progress(amount, unit) as progress:
-        yield progress, cancellation
+    try:
+        with interrupt(cancellation.cancel), build_progress(kind) as progress:
+            yield progress, cancellation
+    except (KeyboardInterrupt, Cancelled):
+        from atomr_local.indexing.builds.ledger import read_ledger
+        from atomr_local.indexing.builds.publishing import unfinished_path
+
+        if read_ledger(unfinished_path(kind, name)) is not None:
+            note("Finished work is kept. Run the same command again to resume.")
+        raise
 
 
 @contextmanager
-def build_progress(amount: Callable[[State], int], unit: str) -> Iterator[Callable[[State], None]]:
-    """A callback that shows how far a build is. Args: see :func:`building`."""
+def build_progress(kind: IndexKind) -> Iterator[Callable[[State], None]]:
+    """A callback that shows how far the build of an index is."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     pace = Pace()
+    counted, unit = _TAKEN[kind]
+
+    def take(state: State) -> str:
+        amount: int = getattr(state, counted)
+        pace.take(state.stage, state.done, state.total, amount)
+        return f"{amount} {unit}"
+
     if not console.is_terminal:
         last_stage, last_time = "", 0.0
         every = line_every()
 
         def plain(state: State) -> None:
             nonlocal last_stage, last_time
-            pace.take(state.stage, state.done, state.total, amount(state))
-            now = time.monotonic()
+            taken, now = take(state), time.monotonic()
             if state.stage != last_stage:
                 console.print(f"{state.stage} …", highlight=False)
             elif now - last_time < every:
                 return
             else:
-                line = ", ".join(part for part in (f"{pace.share:.0%}", f"{amount(state)} {unit}", str(pace)) if part)
+                line = ", ".join(part for part in (f"{pace.share:.0%}", taken, str(pace)) if part)
                 console.print(f"{state.stage}: {line}", highlight=False, soft_wrap=True)
             last_stage, last_time = state.stage, now
 
@@ -122,25 +133,11 @@ def build_progress(amount: Callable[[State], int], unit: str) -> Iterator[Callab
         task = bar.add_task("starting", total=1, count="", pace="")
 
         def show(state: State) -> None:
-            pace.take(state.stage, state.done, state.total, amount(state))
+            count = take(state)
             bar.update(task, description=state.stage, completed=state.done, total=max(1, state.total))
-            bar.update(task, count=f"{amount(state)} {unit}", pace=str(pace))
+            bar.update(task, count=count, pace=str(pace))
 
         yield show
-
-
-@contextmanager
-def _resuming(kind: IndexKind, name: str) -> Iterator[None]:
-    """If the user stops the build inside, say that it can be resumed, if it can."""
-    try:
-        yield
-    except (KeyboardInterrupt, Cancelled):
-        from atomr_local.indexing.builds.ledger import read_ledger
-        from atomr_local.indexing.builds.publishing import unfinished_path
-
-        if read_ledger(unfinished_path(kind, name)) is not None:
-            note("Finished work is kept. Run the same command again to resume.")
-        raise
 
 
 def line_every() -> float:

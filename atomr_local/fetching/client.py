@@ -33,6 +33,13 @@ T = TypeVar("T")
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _DOCUMENT_SECONDS = 900.0  # for one document as a whole, however slowly it comes
 _HEAD_SECONDS = 600.0  # until the headers of an answer are there
+# By the status of a refusal.
+_HINTS = {
+    401: "The server requires a login. Download the file with a browser and put it in place yourself.",
+    403: "It may want to know whom to reach: give your address with --contact.",
+    404: "It may be gone, or the name may be wrong.",
+    410: "It may be gone, or the name may be wrong.",
+}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _FIRST_PAUSE = 2.0
@@ -226,15 +233,13 @@ class Client:
                 now = gained() if gained else 0
                 failures = 1 if now > before else failures + 1
                 before = max(before, now)
-                if failures >= self.tries:
+                gives_up = failures >= self.tries
+                if gives_up or fault.wait > _LONGEST_WAIT:
+                    hours = f": the server accepts no further request for {fault.wait / 3600:.1f} hours"
+                    later = "later" if gives_up else "after that"
                     raise FetchError(
-                        f"{fault} ({failures} tries)",
-                        hint="The downloaded data is kept. Run the same command again later to resume.",
-                    ) from fault
-                if fault.wait > _LONGEST_WAIT:
-                    raise FetchError(
-                        f"{fault}: the server accepts no further request for {fault.wait / 3600:.1f} hours",
-                        hint="The downloaded data is kept. Run the same command again after that to resume.",
+                        f"{fault}{f' ({failures} tries)' if gives_up else hours}",
+                        hint=f"The downloaded data is kept. Run the same command again {later} to resume.",
                     ) from fault
                 pause = max(fault.wait, min(_FIRST_PAUSE * 2.0 ** (failures - 1), _LONGEST_PAUSE))
                 self.notify(f"{fault}; trying again in {pause:.0f} s")
@@ -339,16 +344,9 @@ def _check_status(response: httpx.Response, url: str, accepted: Collection[int],
         return
     if status in _LATER:
         raise Passing(f"{_host(url)} answered with status {status}", retry_after(response.headers))
-    message = f"{shown(url)}: the server answered with status {status}"
-    if status in (404, 410):
-        raise Missing(message, hint="It may be gone, or the name may be wrong.")
-    if status == 401:
-        raise FetchError(
-            message, hint="The server requires a login. Download the file with a browser and put it in place yourself."
-        )
-    if status == 403 and not has_contact:
-        raise FetchError(message, hint="It may want to know whom to reach: give your address with --contact.")
-    raise FetchError(message, hint="Is the address right?")
+    kind = Missing if status in (404, 410) else FetchError
+    hint = "Is the address right?" if status == 403 and has_contact else _HINTS.get(status, "Is the address right?")
+    raise kind(f"{shown(url)}: the server answered with status {status}", hint=hint)
 
 
 def redirected(url: str, response: httpx.Response, *, posted: bool) -> str:

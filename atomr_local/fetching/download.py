@@ -99,10 +99,8 @@ def download(client: Client, file: RemoteFile, directory: Path, progress: Progre
         KeyboardInterrupt: passed on; the part stays.
     """
     target = directory / file.name
-    with writing(target):
-        directory.mkdir(parents=True, exist_ok=True)
-        with held(directory / f"{file.name}.part"):
-            return _Download(client, file, target, progress).run()
+    with part_of(target):
+        return _Download(client, file, target, progress).run()
 
 
 class _Download:
@@ -230,10 +228,7 @@ class _Download:
 
     def _note(self, response: httpx.Response) -> None:
         """Write down whose beginning the part will be, before its first byte."""
-        notes = asdict(self._file) | {
-            "etag": response.headers.get("etag", ""),
-            "last_modified": response.headers.get("last-modified", ""),
-        }
+        notes = asdict(self._file) | _tags(response)
         put(self._notes, json.dumps(notes).encode())
 
     def _validator(self) -> dict[str, str] | None:
@@ -242,10 +237,8 @@ class _Download:
             notes = json.loads(self._notes.read_bytes())
         except (OSError, ValueError):
             return None
-        same = isinstance(notes, dict) and all(
-            notes.get(key) == getattr(self._file, key) for key in ("size", "algorithm", "digest")
-        )
-        if not same:
+        known = ("size", "algorithm", "digest")
+        if not isinstance(notes, dict) or any(notes.get(key) != getattr(self._file, key) for key in known):
             return None
         return {key: str(notes.get(key) or "") for key in ("etag", "last_modified")}
 
@@ -262,6 +255,11 @@ class _Download:
         return done == self._file.size and digest.hexdigest() == self._file.digest
 
 
+def _tags(response: httpx.Response) -> dict[str, str]:
+    """What a server says of the state of a file."""
+    return {key: response.headers.get(key.replace("_", "-"), "") for key in ("etag", "last_modified")}
+
+
 def _if_range(validator: dict[str, str]) -> str:
     """A weak tag does not promise the same bytes."""
     etag = validator.get("etag", "")
@@ -270,24 +268,31 @@ def _if_range(validator: dict[str, str]) -> str:
 
 def _changed(validator: dict[str, str], response: httpx.Response) -> bool:
     """Whether an answer is of another file than the part; a server that says nothing is believed until the checksum."""
-    now = {"etag": response.headers.get("etag", ""), "last_modified": response.headers.get("last-modified", "")}
+    now = _tags(response)
     return any(now[key] and validator[key] and now[key] != validator[key] for key in now)
 
 
 @contextmanager
-def held(part: Path) -> Iterator[None]:
-    """The part, made where it is not there, for this process alone. An empty one is removed again."""
-    with part.open("ab") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FetchError(f"another process is fetching {part}", hint="Wait until it has ended.") from None
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                if part.stat().st_size == 0:
-                    part.unlink()
+def part_of(target: Path) -> Iterator[None]:
+    """`NAME.part`, made where it is not there, for this process alone. An empty one is removed again.
+
+    Raises:
+        FetchError: another process has it, or something cannot be written.
+    """
+    part = target.with_name(f"{target.name}.part")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("ab") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FetchError(f"another process is fetching {part}", hint="Wait until it has ended.") from None
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    if part.stat().st_size == 0:
+                        part.unlink()
 
 
 @contextmanager
@@ -330,10 +335,14 @@ def name_of(url: str) -> str:
         FetchError: it is not an address that can be downloaded from.
         InputError: it is none of a GGUF file.
     """
-    last = unquote(checked_url(url).path.rpartition("/")[2])
+    last = _last_part(url)
     if not last.endswith(".gguf"):
         raise InputError(f"{shown(url)} is not the address of a GGUF file", hint="Its path ends in .gguf.")
     return checked_name(last.removesuffix(".gguf"))
+
+
+def _last_part(url: str) -> str:
+    return unquote(checked_url(url).path.rpartition("/")[2])
 
 
 def checked_name(name: str) -> str:
@@ -367,16 +376,16 @@ def look_up(client: Client, url: str, name: str, licence: str = "") -> RemoteMod
     Raises:
         FetchError: it does not answer, refuses, or does not say how long the file is.
     """
+    return RemoteModel(name, licence, _published(client, url, f"{name}.gguf{_FETCHED}"))
+
+
+def _published(client: Client, url: str, name: str, sha256: str = "") -> RemoteFile:
+    """What the server says of a file, under the name that it is to have; `sha256` counts more than the server's."""
     headers = client.head(url, enough=lambda answer: bool(published_digest(answer)))
-    digest = published_digest(headers)
-    size = header_length(url, published_length(headers))
-    file = RemoteFile(url, f"{name}.gguf{_FETCHED}", size, "sha256" if digest else "", digest)
-    return RemoteModel(name, licence, file)
-
-
-def published_length(headers: httpx.Headers) -> str:
-    """The length of the file in the headers, as text; "" if there is none."""
-    return str(headers.get(_LINKED_SIZE if published_digest(headers) else "content-length", ""))
+    found = published_digest(headers)
+    length = str(headers.get(_LINKED_SIZE if found else "content-length", ""))
+    digest = sha256 or found
+    return RemoteFile(url, name, header_length(url, length), "sha256" if digest else "", digest)
 
 
 def published_digest(headers: httpx.Headers) -> str:
@@ -445,16 +454,13 @@ def look_up_index_file(client: Client, url: str, sha256: str = "") -> RemoteFile
         FetchError: the server does not answer, refuses, or does not say how long the file is.
     """
     url = direct(url)
-    name = unquote(checked_url(url).path.rpartition("/")[2])
+    name = _last_part(url)
     if not name.endswith(_SUFFIX) or not _FILE_NAME.fullmatch(name):
         raise InputError(
             f"{shown(url)} is not the address of an exported index",
             hint=f"Its path ends in a name such as wiki{_SUFFIX}.",
         )
-    headers = client.head(url, enough=lambda answer: bool(published_digest(answer)))
-    digest = sha256 or published_digest(headers)
-    size = header_length(url, published_length(headers))
-    return RemoteFile(url, name, size, "sha256" if digest else "", digest)
+    return _published(client, url, name, sha256)
 
 
 # The files of a Wikipedia: a Wikimedia dump, or Parquet files of the data set wikimedia/wikipedia.

@@ -17,7 +17,7 @@ import httpx
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.fetching.client import Client, FetchError, Limiter, Passing, checked_url, retry_after, shown
-from atomr_local.fetching.download import Progress, held, require_room, writing
+from atomr_local.fetching.download import Progress, part_of, require_room
 from atomr_local.fetching.estimates import ENTITIES_A_REQUEST
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet
 from atomr_local.indexing.graph_index.names.database import Names
@@ -33,7 +33,7 @@ from atomr_local.system.sanitize import sanitize_line
 BATCH = ENTITIES_A_REQUEST
 _MAXLAG = "5"  # seconds that the servers' copies may be behind; above, they ask robots to wait
 _ANSWER_BYTES = 256 << 20
-_ID = re.compile(r"[QP][1-9]\d{0,11}")
+_NUMBER = re.compile(r"([QP])([1-9]\d{0,11})")
 _LATER = ("maxlag", "ratelimited", "readonly", "internal_api_error", "failed-save", "timeout", "actionthrottled")
 _UNKNOWN = ("no-such-entity", "invalid-entity-id")
 
@@ -79,12 +79,11 @@ class Wikibase:
 
         def work() -> dict[str, str]:
             found = {}
-            for entity in self._ask(asked, post=True).values():
-                link = entity.get("sitelinks", {}) if isinstance(entity, dict) else {}
-                title = link.get(site, {}).get("title") if isinstance(link, dict) else None
-                identifier = str(entity.get("id")) if isinstance(entity, dict) else ""
-                if isinstance(title, str) and title in titles and re.fullmatch(r"Q[1-9]\d{0,11}", identifier):
-                    found[title] = identifier
+            for entity in map(_fields, self._ask(asked, post=True).values()):
+                title = _fields(_fields(entity.get("sitelinks")).get(site)).get("title")
+                match = _NUMBER.fullmatch(str(entity.get("id")))
+                if isinstance(title, str) and title in titles and match and match[1] == "Q":
+                    found[title] = match[0]
             return found
 
         return self._client.persist(work)
@@ -111,13 +110,17 @@ class Wikibase:
         return entities
 
     def _complain(self, error: Any, headers: httpx.Headers) -> None:
-        code = str(error.get("code", "")) if isinstance(error, dict) else ""
+        code, words = (str(_fields(error).get(key, "")) for key in ("code", "info"))
         if code.startswith(_LATER):
             raise Passing(f"{shown(self._endpoint)}: {sanitize_line(code)[:40]}", retry_after(headers))
         if code in _UNKNOWN:
             raise _Unknown
-        words = str(error.get("info", "")) if isinstance(error, dict) else ""
         raise FetchError(f"{shown(self._endpoint)} refuses: {sanitize_line(f'{code} {words}')[:200]}")
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    """A JSON object; empty where the server sent something else."""
+    return data if isinstance(data, dict) else {}
 
 
 class _Unknown(Exception):
@@ -132,7 +135,7 @@ def _entities_of(answer: dict[str, Any], identifiers: Sequence[str]) -> dict[str
     """
     merged = {}
     for entity in answer.values():
-        redirect = entity.get("redirects") if isinstance(entity, dict) else None
+        redirect = _fields(entity).get("redirects")
         if isinstance(redirect, dict):
             merged[redirect.get("from")] = entity
     found: dict[str, dict[str, Any] | None] = {}
@@ -144,7 +147,7 @@ def _entities_of(answer: dict[str, Any], identifiers: Sequence[str]) -> dict[str
             found[identifier] = None
             continue
         own = entity.get("id")
-        if not isinstance(own, str) or not _ID.fullmatch(own) or own[0] != identifier[0]:
+        if not isinstance(own, str) or not _NUMBER.fullmatch(own) or own[0] != identifier[0]:
             raise Passing(f"something else came for {identifier}")
         if own != identifier and identifier not in merged:
             raise Passing(f"{sanitize_line(own)} came for {identifier}")
@@ -169,7 +172,6 @@ _PROPS = {
 }
 # In the order of Wikidata's own dumps.
 _KEPT = ("type", "datatype", "id", "labels", "descriptions", "aliases", "claims", "sitelinks")
-_NUMBER = re.compile(r"([QP])([1-9]\d{0,11})")
 _UNIT = re.compile(r"https?://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
 _TITLES_SAVED = 20 * BATCH
 _BATCH_BYTES = 50_000_000  # room that a batch may take at most, and some
@@ -181,17 +183,14 @@ def of_text_index(name: str) -> tuple[IdSet, list[str]]:
     Raises:
         KnowledgeIndexError: there is no such index, or it cannot be read.
     """
-    catalog = CatalogReader(index_path("text", check_name(name)))
     found, titles = IdSet(), []
-    try:
+    with closing(CatalogReader(index_path("text", check_name(name)))) as catalog:
         for article in catalog.articles():
             match = _NUMBER.fullmatch(article.qid or "")
             if match and match[1] == "Q":
                 found.add(int(match[2]))
             else:
                 titles.append(" ".join(article.title.replace("_", " ").split()))
-    finally:
-        catalog.close()
     return found, titles
 
 
@@ -222,9 +221,9 @@ class Slice:
     progress: Progress = lambda *_: None
 
     def __post_init__(self) -> None:
-        self._part = self.target.with_name(f"{self.target.name}.part")
-        self._notes = self.target.with_name(f"{self.target.name}.part.json")
-        self._found = self.target.with_name(f"{self.target.name}.part.ids")
+        self._part, self._notes, self._found = (
+            self.target.with_name(f"{self.target.name}.part{end}") for end in ("", ".json", ".ids")
+        )
         self.entity_list = self.target.with_name(f"{self.target.name}.entities.txt")
         self._titles = sorted(set(self.titles))
         digest = hashlib.sha256(self.wanted.to_bytes().rstrip(b"\0"))
@@ -244,28 +243,26 @@ class Slice:
             FetchError: see its message; what was fetched stays, to continue from.
             KeyboardInterrupt: passed on; the part stays.
         """
-        with writing(self.target):
+        with part_of(self.target):
             if self.target.exists():
                 raise FetchError(f"{self.target} already exists", hint="Move it away, or give another name with --to.")
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            with held(self._part):
-                self._restore()
-                if self._state["titles"] < len(self._titles):
-                    self._find_titles()
-                self._sets[self._first] = self.wanted
-                for number in self.properties or ():
-                    self._sets[PROPERTIES].add(number)
-                with self._part.open("r+b") as stream:
-                    stream.truncate(self._state["bytes"])
-                    stream.seek(self._state["bytes"])
-                    for stage in STAGES[STAGES.index(self._state["stage"]) :]:
-                        if stage != self._state["stage"]:
-                            self._state["starts"][stage] = stream.tell()
-                            self._save(stage=stage, after=0)
-                        self._stage(stage, stream)
-                if not self._state["bytes"]:
-                    raise FetchError("none of the entities exists", hint="Are the ids Wikidata's, or is --site right?")
-                self._finish()
+            self._restore()
+            if self._state["titles"] < len(self._titles):
+                self._find_titles()
+            self._sets[self._first] = self.wanted
+            for number in self.properties or ():
+                self._sets[PROPERTIES].add(number)
+            with self._part.open("r+b") as stream:
+                stream.truncate(self._state["bytes"])
+                stream.seek(self._state["bytes"])
+                for stage in STAGES[STAGES.index(self._state["stage"]) :]:
+                    if stage != self._state["stage"]:
+                        self._state["starts"][stage] = stream.tell()
+                        self._save(stage=stage, after=0)
+                    self._stage(stage, stream)
+            if not self._state["bytes"]:
+                raise FetchError("none of the entities exists", hint="Are the ids Wikidata's, or is --site right?")
+            self._finish()
         return {"titles": self._state["unfound"], "entities": self._state["missing"]}
 
     # -- what an earlier run left
@@ -355,9 +352,8 @@ class Slice:
     def _batch(self, stage: str, letter: str, numbers: list[int], stream: Any) -> None:
         require_room(self._part.parent, _BATCH_BYTES)
         missing = 0
-        for identifier, found in self.api.entities(
-            [f"{letter}{number}" for number in numbers], self._props(stage)
-        ).items():
+        props = _PROPS[stage if self.properties is None else PROPERTIES]
+        for identifier, found in self.api.entities([f"{letter}{number}" for number in numbers], props).items():
             if found is None:
                 missing += stage == self._first
                 continue
@@ -371,9 +367,6 @@ class Slice:
         stream.flush()
         os.fsync(stream.fileno())
         self._save(after=numbers[-1], bytes=stream.tell(), missing=self._state["missing"] + missing)
-
-    def _props(self, stage: str) -> tuple[str, ...]:
-        return _PROPS[stage] if self.properties is None else _PROPS[PROPERTIES]
 
     def _take(self, stage: str, entity: dict[str, Any]) -> None:
         """Note what a written entity makes necessary."""
@@ -426,34 +419,28 @@ def _without_references(statement: Any) -> Any:
 
 
 def _datatype(group: list[Any]) -> str:
-    snak = group[0].get("mainsnak") if group and isinstance(group[0], dict) else None
-    return str(snak.get("datatype", "")) if isinstance(snak, dict) else ""
+    return str(_fields(_fields(group[0] if group else None).get("mainsnak")).get("datatype", ""))
 
 
 def pointed_to(entity: dict[str, Any]) -> Iterator[str]:
     """Ids of the items and properties that the statements of an entity name: values, units, qualifiers."""
-    claims = entity.get("claims")
-    for group in claims.values() if isinstance(claims, dict) else ():
-        for statement in group if isinstance(group, list) else ():
-            if not isinstance(statement, dict):
-                continue
+    for group in _lists(entity.get("claims")):
+        for statement in map(_fields, group):
             yield from _of_snak(statement.get("mainsnak"))
-            qualifiers = statement.get("qualifiers")
-            for snaks in qualifiers.values() if isinstance(qualifiers, dict) else ():
-                for snak in snaks if isinstance(snaks, list) else ():
+            for snaks in _lists(statement.get("qualifiers")):
+                for snak in snaks:
                     yield from _of_snak(snak)
 
 
-def _of_snak(snak: Any) -> Iterator[str]:
-    if not isinstance(snak, dict):
-        return
-    found = [snak.get("property")]
-    datavalue = snak.get("datavalue")
-    value = datavalue.get("value") if isinstance(datavalue, dict) else None
-    if isinstance(value, dict):
-        found.append(value.get("id"))
-        unit = _UNIT.fullmatch(str(value.get("unit", "")))
-        found.append(unit[1] if unit else None)
+def _lists(data: Any) -> Iterator[list[Any]]:
+    return (group for group in _fields(data).values() if isinstance(group, list))
+
+
+def _of_snak(data: Any) -> Iterator[str]:
+    snak = _fields(data)
+    value = _fields(_fields(snak.get("datavalue")).get("value"))
+    unit = _UNIT.fullmatch(str(value.get("unit", "")))
+    found = (snak.get("property"), value.get("id"), unit[1] if unit else None)
     yield from (text for text in found if isinstance(text, str) and _NUMBER.fullmatch(text))
 
 

@@ -49,6 +49,50 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.reading.reader import Reader, SpanJudge
 
 
+How = Literal["infobox", "phrase", "labelled", "model"]
+_SAID = 400  # characters of a sentence at most
+
+
+@dataclass(frozen=True, slots=True)
+class PassageFact:
+    """A fact with the passage that states it. Untrusted.
+
+    Attributes:
+        subject: the page's title, or what a row of a table names.
+        relation: the label of a property.
+        value: as the passage writes it.
+        passage: id of the passage in its text index.
+        said: the sentence.
+        how: stated by an infobox, found by a set phrase or by a label before the value, or read by the model.
+        sure: the least of the probabilities that its readers give, 0 to 1; None if the model did not read it.
+        page: the title of the page, where that is not the subject.
+    """
+
+    subject: str
+    relation: str
+    value: str
+    passage: str
+    said: str
+    how: How
+    sure: float | None = None
+    page: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A line of facts as `atomr graph build` reads them, with where the fact is stated."""
+        bare = split_qualifier(self.subject)[0]
+        known = known_property(self.relation)
+        return {
+            "s": self.subject,
+            **({"s_aliases": [bare]} if bare != self.subject else {}),
+            "p": self.relation,
+            **({"p_id": known.id} if known is not None else {}),
+            "o": self.value,
+            "stated": {"title": self.page or self.subject, "passage": self.passage, "said": self.said},
+            "how": self.how,
+            **({"sure": round(self.sure, 3)} if self.sure is not None else {}),
+        }
+
+
 # Labels before values ("Born: 1950") as properties: known ones by label or wording, others as their own.
 
 _LONGEST_VALUE = 120
@@ -142,23 +186,7 @@ _IN_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _PERSON = "person"
 
 
-@dataclass(frozen=True, slots=True)
-class InfoboxFact:
-    """A field of an infobox that is a fact about the page's subject. Untrusted.
-
-    Attributes:
-        relation: the label of the property.
-        said: the field as the infobox has it.
-        passage: id of the passage in its text index.
-    """
-
-    relation: str
-    value: str
-    said: str
-    passage: str
-
-
-def infobox_facts(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[InfoboxFact]:
+def infobox_facts(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[PassageFact]:
     """The facts of a page's infoboxes, in their order, several of a relation where the field has several values.
 
     Args:
@@ -182,9 +210,8 @@ def infobox_facts(title: str, passages: Sequence[PagePassage], left_out: Counter
             left_out["field"] += 1
             continue
         told.add(meant.label)
-        said = sanitize_line(f"infobox, {label}: {'; '.join(values)}")
-        for value in kept:
-            yield InfoboxFact(meant.label, value, said, passage.id)
+        said = sanitize_line(f"infobox, {label}: {'; '.join(values)}")[:_SAID]
+        yield from (PassageFact(title, meant.label, value, passage.id, said, "infobox") for value in kept)
 
 
 def _fact(title: str, label: str, values: list[str], about: set[str]) -> tuple[KnownProperty | None, list[str]]:
@@ -259,26 +286,9 @@ _MOST_ROWS = 5_000
 _MOST_COLUMNS = 100
 _NAMING_COLUMNS = 2
 _LONGEST_LINE = 20_000
-_SAID = 400
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledFact:
-    """A fact that a label and a value state. Untrusted.
-
-    Attributes:
-        subject: the page's title, or what a row's first column names.
-        said: the row, or the label with the value.
-    """
-
-    subject: str
-    relation: str
-    value: str
-    passage: str
-    said: str
-
-
-def labelled_facts(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[LabelledFact]:
+def labelled_facts(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[PassageFact]:
     """The facts of a page's front matter, tables and list at its beginning, one of a subject and relation each.
 
     Args:
@@ -294,24 +304,24 @@ def labelled_facts(title: str, passages: Sequence[PagePassage], left_out: Counte
             yield fact
 
 
-def _all(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[LabelledFact]:
+def _all(title: str, passages: Sequence[PagePassage], left_out: Counter[str]) -> Iterator[PassageFact]:
     if not passages:
         return
     if usable_name(title):
         first = passages[0]
         for label, value in _front_matter(_metadata(first)):
-            yield from _labelled_fact(title, label, value, first.id, f"{label}: {value}", left_out)
+            yield from _labelled_fact(title, title, label, value, first.id, f"{label}: {value}", left_out)
         # Many files are called README or config.yaml: what they list is about no thing of that name.
         items = _list_items(title, first) if title != PurePosixPath(_metadata(first).get("file", "")).name else []
         for label, value in items:
-            yield from _labelled_fact(title, label, value, first.id, f"{label}: {value}", left_out)
+            yield from _labelled_fact(title, title, label, value, first.id, f"{label}: {value}", left_out)
     for rows in _tables(passages):
-        yield from _facts_of_table(rows, left_out)
+        yield from _facts_of_table(title, rows, left_out)
 
 
 def _labelled_fact(
-    subject: str, label: str, value: str, passage: str, said: str, left_out: Counter[str]
-) -> Iterator[LabelledFact]:
+    title: str, subject: str, label: str, value: str, passage: str, said: str, left_out: Counter[str]
+) -> Iterator[PassageFact]:
     if not usable_value(value) or name_key(value) == name_key(subject):
         left_out["value"] += 1
         return
@@ -319,7 +329,8 @@ def _labelled_fact(
     if relation is None:
         left_out["value" if is_known(label) else "label"] += 1
         return
-    yield LabelledFact(subject, relation, value, passage, sanitize_line(said)[:_SAID])
+    page = "" if subject == title else title
+    yield PassageFact(subject, relation, value, passage, sanitize_line(said)[:_SAID], "labelled", page=page)
 
 
 def _metadata(passage: PagePassage) -> dict[str, Any]:
@@ -393,7 +404,7 @@ def _row(line: str) -> list[tuple[str, str]]:
     return fields
 
 
-def _facts_of_table(rows: list[_Row], left_out: Counter[str]) -> Iterator[LabelledFact]:
+def _facts_of_table(title: str, rows: list[_Row], left_out: Counter[str]) -> Iterator[PassageFact]:
     naming = _naming_column(rows)
     subjects = Counter(name_key(dict(row.fields).get(naming, "")) for row in rows)
     for row in rows:
@@ -403,7 +414,7 @@ def _facts_of_table(rows: list[_Row], left_out: Counter[str]) -> Iterator[Labell
             left_out["subject"] += len(row.fields) - 1
             continue
         for label, value in others:
-            yield from _labelled_fact(subject, label, value, row.passage, row.text, left_out)
+            yield from _labelled_fact(title, subject, label, value, row.passage, row.text, left_out)
 
 
 def _naming_column(rows: list[_Row]) -> str:
@@ -418,7 +429,6 @@ def _names_something(value: str) -> bool:
     return usable_name(value) and is_name(value)
 
 
-How = Literal["infobox", "phrase", "labelled", "model"]
 SURE = 0.85
 _NEAREST = 12  # relations that a passage is asked for
 _SENTENCES = 40
@@ -426,46 +436,6 @@ _SENTENCES = 40
 _CITIZENSHIP, _ORIGIN = "country of citizenship", "country of origin"
 _PERSON_TYPE = re.compile(r"\b(?:[Hh]e|[Ss]he|[Hh]is|[Hh]er)\b")
 _ITS = re.compile(r"(?:Its|His|Her|Their)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class PassageFact:
-    """A fact with the passage that states it. Untrusted.
-
-    Attributes:
-        subject: the page's title, or what a row of a table names.
-        relation: the label of a property.
-        value: as the passage writes it.
-        passage: id of the passage in its text index.
-        said: the sentence.
-        how: stated by an infobox, found by a set phrase or by a label before the value, or read by the model.
-        sure: the least of the probabilities that its readers give, 0 to 1; None if the model did not read it.
-        page: the title of the page, where that is not the subject.
-    """
-
-    subject: str
-    relation: str
-    value: str
-    passage: str
-    said: str
-    how: How
-    sure: float | None = None
-    page: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """A line of facts as `atomr graph build` reads them, with where the fact is stated."""
-        bare = split_qualifier(self.subject)[0]
-        known = known_property(self.relation)
-        return {
-            "s": self.subject,
-            **({"s_aliases": [bare]} if bare != self.subject else {}),
-            "p": self.relation,
-            **({"p_id": known.id} if known is not None else {}),
-            "o": self.value,
-            "stated": {"title": self.page or self.subject, "passage": self.passage, "said": self.said},
-            "how": self.how,
-            **({"sure": round(self.sure, 3)} if self.sure is not None else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -573,29 +543,24 @@ def facts_of_page(
     """
     found: dict[str, str] = {}
     left_out = Counter() if left_out is None else left_out
-    for field in infobox_facts(title, passages, left_out):
-        found.setdefault(field.relation, field.value)
-        yield PassageFact(title, field.relation, field.value, field.passage, field.said[:_SAID], "infobox")
+    for fact in infobox_facts(title, passages, left_out):
+        found.setdefault(fact.relation, fact.value)
+        yield fact
     passages = [passage for passage in passages if not passage.kind]
-    for labelled in labelled_facts(title, passages, left_out):
-        own = labelled.subject == title
-        if own and labelled.relation in found:
-            continue
-        if own:
-            found[labelled.relation] = labelled.value
-        yield PassageFact(
-            labelled.subject, labelled.relation, labelled.value, labelled.passage, labelled.said, "labelled",
-            page="" if own else title,
-        )  # fmt: skip
+    for fact in labelled_facts(title, passages, left_out):
+        if fact.page or fact.relation not in found:
+            if not fact.page:
+                found[fact.relation] = fact.value
+            yield fact
     if not passages or not usable_name(title):
         return
     stated = list(stated_facts(title, passages[0].text))
-    is_person = _PERSON_TYPE.search(passages[0].text) or any(fact.relation in OF_A_LIFE for fact in stated)
-    for fact in stated:
-        relation = fact.relation if is_person or fact.relation != _CITIZENSHIP else _ORIGIN
-        if relation not in found and not fact.several:
-            found[relation] = fact.value
-            yield PassageFact(title, relation, fact.value, passages[0].id, fact.said[:_SAID], "phrase")
+    is_person = _PERSON_TYPE.search(passages[0].text) or any(one.relation in OF_A_LIFE for one in stated)
+    for one in stated:
+        relation = one.relation if is_person or one.relation != _CITIZENSHIP else _ORIGIN
+        if relation not in found and not one.several:
+            found[relation] = one.value
+            yield PassageFact(title, relation, one.value, passages[0].id, one.said[:_SAID], "phrase")
     if model is None:
         return
     for passage in passages:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from atomr_local.language.literals import MONTHS, parse_date
 from atomr_local.language.names import name_key, split_qualifier, words
 from atomr_local.language.properties import KnownProperty, StatedFact, facts_in, property_table
 from atomr_local.language.sentences import sentences
@@ -25,21 +24,8 @@ _NO_NOUN = re.compile(
     r"\b(?:of|in|by|at|on|from|to|with|for|as|or)$|[^a-z -]|\b(?:id|code|identifier|domain|website)\b"
 )
 _LONGEST_LABEL = 40
-_ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 # "1948 film", "song", "crime novel": what stands in brackets behind a name and can stand before it.
 _KIND = re.compile(r"(?:\d{4} )?[a-z]+(?: [a-z]+)?")
-# What values of a kind are called where properties say what they are of.
-_PLACES = frozenset({"place", "country", "state", "city", "river", "mountain", "lake", "building"})
-_HEADS = {
-    "person": frozenset({"person"}),
-    "place": _PLACES,
-    "city": _PLACES,
-    "country": _PLACES,
-    "org": frozenset({"organization", "company", "band", "place", "building"}),
-    "work": frozenset(
-        {"work", "film", "movie", "book", "novel", "song", "play", "opera", "ballet", "painting", "album"}
-    ),
-}
 _NAMES = frozenset({"person", "place", "country", "city", "org", "work", "other"})
 
 
@@ -55,17 +41,6 @@ class Wording:
 
     def asks(self, x: str) -> str:
         return self.question.replace("{x}", x)
-
-    def describes(self, x: str) -> str:
-        return self.description.replace("{x}", x)
-
-    def counts(self, x: str) -> str:
-        return self.count.replace("{x}", x)
-
-    def confirms(self, x: str, value: str) -> str:
-        """The question whether `value` is the relation's value."""
-        slots = {"{x}": x, "{value}": value, "{when}": f"{_preposition(value)} {value}"}
-        return re.sub(r"\{(?:x|value|when)\}", lambda slot: slots[slot[0]], self.yes_no)
 
 
 @cache
@@ -96,17 +71,6 @@ def known_property(relation: str) -> KnownProperty | None:
     return property_table().by_label.get(name_key(relation))
 
 
-def fit(first: str, second: str) -> bool:
-    """Whether values of the first relation can have the second."""
-    one, other = known_property(first), known_property(second)
-    if one is None or other is None or not other.domain:
-        return True
-    if other.label == "occupation" and one.kind == "person" and one.domain and "person" not in one.domain:
-        return False  # the director of a film is a director
-    suited = _HEADS.get(one.kind)
-    return suited is None or not suited.isdisjoint(other.domain)
-
-
 def names_something(relation: str) -> bool:
     """Whether the relation's values are names, as far as it is known."""
     known = known_property(relation)
@@ -117,20 +81,6 @@ def mention(name: str) -> str:
     """A name as a question holds it: "the 1948 film Hamlet" for "Hamlet (1948 film)"."""
     bare, qualifier = split_qualifier(name)
     return f"the {qualifier} {bare}" if _KIND.fullmatch(qualifier) else name
-
-
-def readable(value: str) -> str:
-    """A value as people read it: "3 May 1901" for 1901-05-03."""
-    date = parse_date(value) if _ISO_DATE.fullmatch(value) else None
-    if date is None or date.month is None:
-        return value
-    month = f"{MONTHS[date.month - 1]} {date.year}"
-    return month if date.day is None else f"{date.day} {month}"
-
-
-def _preposition(value: str) -> str:
-    date = parse_date(value)
-    return "on" if date is not None and date.day is not None else "in"
 
 
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b")

@@ -35,7 +35,7 @@ from atomr_local.errors import AtomrError, InputError
 from atomr_local.server.limits import Http, InFlight, Listener, most_connections
 from atomr_local.server.mcp import QUERIES_AT_ONCE, check_handing_on, make_server
 from atomr_local.server.openai_api import OpenAIEndpoints
-from atomr_local.server.openapi import openapi
+from atomr_local.server.openapi import Endpoint, endpoints_of, openapi
 from atomr_local.server.options import ServeOptions
 from atomr_local.server.questions import JsonReply, Questions, error_reply, refusal
 from atomr_local.server.routes import AskEndpoint, KnowledgeEndpoints, page_routes
@@ -206,25 +206,9 @@ class Server:
         known = KnowledgeEndpoints(assistant, self.questions, self.lookups, options)
         openai = OpenAIEndpoints(assistant, self.questions, self.lookups, options)
         ask = AskEndpoint(assistant, self.questions, options)
-        self.routes: list[BaseRoute] = [
-            Route("/health", known.health),
-            Route("/api/ask", ask.ask, methods=["POST"]),
-            Route("/api/server", known.server),
-            Route("/api/traces", known.traces),
-            Route("/api/traces/{name}", known.trace),
-            Route("/api/traces/{name}", known.forget, methods=["DELETE"]),
-            Route("/api/indexes", known.indexes),
-            Route("/api/search", known.search),
-            Route("/api/pages", known.page),
-            Route("/api/entities", known.entities),
-            Route("/api/entities/{qid}", known.entity),
-            Route("/api/facts", known.facts),
-            Route("/v1/models", openai.models),
-            Route("/v1/models/{name}", openai.model),
-            Route("/v1/chat/completions", openai.chat, methods=["POST"]),
-            Route("/v1/embeddings", openai.embeddings, methods=["POST"]),
-            Route("/openapi.json", _description),
-        ]
+        served = list(endpoints_of(ask, known, openai, self))
+        self.endpoints = [one for one, _ in served]
+        self.routes: list[BaseRoute] = [Route(one.path, handler, methods=[one.method]) for one, handler in served]
         self._mcp = self._mcp_server(assistant)
         self.routes.append(Route("/mcp", self._mcp_endpoint(), methods=["GET", "POST", "DELETE"]))
         inner = Starlette(
@@ -238,6 +222,11 @@ class Server:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
+
+    @Endpoint("GET", "/openapi.json", {"type": "object"})
+    async def description(self, request: Request) -> Response:
+        """This description."""
+        return JsonReply(openapi(self.endpoints))
 
     async def stop(self) -> None:
         """Serve nothing new; wait for what runs, then cancel it, then cut it off. Streams come to their end."""
@@ -295,10 +284,6 @@ class Server:
         return refused
 
 
-async def _description(_request: Request) -> Response:
-    return JsonReply(openapi())
-
-
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, AtomrError)
     return error_reply(error)
@@ -306,12 +291,9 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 async def _not_served(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        refused = Refused(405, "this address has no such method", hint="/openapi.json describes what there is.")
-    elif error.status_code == 404:
-        refused = Refused(404, "there is nothing at this address", hint="/openapi.json describes what there is.")
-    else:
-        refused = Refused(error.status_code, "the request cannot be served")
+    told = {405: "this address has no such method", 404: "there is nothing at this address"}
+    hint = "/openapi.json describes what there is." if error.status_code in told else ""
+    refused = Refused(error.status_code, told.get(error.status_code, "the request cannot be served"), hint=hint)
     reply = error_reply(refused)
     if allowed := (error.headers or {}).get("Allow"):
         reply.headers["Allow"] = allowed
@@ -327,6 +309,14 @@ async def _failed(_request: Request, error: Exception) -> Response:
 
 _BACKLOG = 128
 _KEEP_ALIVE = 15  # seconds
+# Why the socket cannot listen, and what to do, by the number of the error.
+_TOLD = {
+    errno.EADDRINUSE: (
+        "port {port} is in use",
+        "Stop the other program, or choose another port: --port 0 takes any that is free.",
+    ),
+    errno.EACCES: ("port {port} may not be used by this user", "Choose a port above 1023."),
+}
 _LIBRARIES = ("uvicorn", "mcp", "sse_starlette", "asyncio")
 
 
@@ -356,22 +346,10 @@ def listening_socket(host: str, port: int) -> Listener:
         made.listen(_BACKLOG)
     except OSError as error:
         made.close()
-        raise InputError(_told(error, host, port), hint=_hint(error)) from error
+        told = f"{host} port {port}: {error.strerror or error}", "Choose another --host or --port."
+        message, hint = _TOLD.get(error.errno or 0, told)
+        raise InputError(message.replace("{port}", str(port)), hint=hint) from error
     return made
-
-
-def _told(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} is in use"
-    if error.errno == errno.EACCES:
-        return f"port {port} may not be used by this user"
-    return f"{host} port {port}: {error.strerror or error}"
-
-
-def _hint(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "Stop the other program, or choose another port: --port 0 takes any that is free."
-    return "Choose a port above 1023." if error.errno == errno.EACCES else "Choose another --host or --port."
 
 
 def run(assistant: Assistant, options: ServeOptions, listener: socket.socket, tell: Callable[[str], None]) -> None:

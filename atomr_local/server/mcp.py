@@ -22,7 +22,7 @@ from atomr_local.assistant.asked import Answer
 from atomr_local.assistant.assistant import Assistant
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, NodeStarted, PlanReady, StageChanged
-from atomr_local.reasoning.trace.telling import ShownPassage, passages_of
+from atomr_local.reasoning.trace.telling import ShownPassage, also_close, passages_of
 from atomr_local.server.serving import Desk, LookupDesk, without_paths, without_paths_in
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.privacy import private_indexes
@@ -108,7 +108,10 @@ class Answered(BaseModel):
     advice: list[str] = Field(description="What could be done about that.")
     guess: list[str] = Field(description="A guess, where the status is unknown. It is not an answer.")
     quoted: list[Excerpt] = Field(description="Where the answer stands.")
-    closest: list[Excerpt] = Field(description="Without an answer: the passages closest to the question.")
+    closest: list[Excerpt] = Field(
+        description="Without an answer: the passages closest to the question. With one: others of the user's documents "
+        "that are close."
+    )
     citations: list[Passage] = Field(description="The passages that the steps cite.")
     tree: list[TreeStep] = Field(description="The steps, the whole question first.")
     trace: str = Field(description="The URI of the resource that has everything.")
@@ -131,7 +134,7 @@ class Answered(BaseModel):
             advice=[sanitize(item) for item in answer.advice],
             guess=[sanitize(item) for item in answer.guess.answers] if answer.guess is not None else [],
             quoted=passages if answer.status == "answered" else [],
-            closest=passages if answer.status != "answered" else [],
+            closest=[Excerpt.of(one) for one in also_close(answer.trace)] if answer.status == "answered" else passages,
             citations=[Passage.of(item, page_address(server, identifier, item.id)) for item in answer.evidence],
             tree=[
                 TreeStep(
@@ -440,24 +443,30 @@ def make_server(
     )
     answers = Answers()
 
+    async def served(
+        ctx: Context[Any], work: Coroutine[Any, Any, _Given], refusal: Callable[[str], Exception] = ToolError
+    ) -> _Given:
+        """What `work` gives; an error of ours becomes the `refusal`."""
+        try:
+            return await while_there(ctx, work)
+        except AtomrError as error:
+            raise refusal(without_paths(sanitize(error.in_full()))) from error
+        except Gone:
+            raise refusal("the client has gone") from None
+
     async def look_up(
         ctx: Context[Any],
         work: Callable[[Cancellation], _Given],
         refusal: Callable[[str], Exception] = ToolError,
         desk: LookupDesk = desk,
     ) -> _Given:
-        """What `work` gives, done on another thread in its turn; an error of ours becomes the `refusal`."""
+        """What `work` gives, done on another thread in its turn."""
 
         def checked(cancellation: Cancellation) -> _Given:
             check_handing_on(assistant)  # again: an index may have been built since the server was started
             return work(cancellation)
 
-        try:
-            return await while_there(ctx, desk.run(checked))
-        except AtomrError as error:
-            raise refusal(_told(error)) from error
-        except Gone:
-            raise refusal("the client has gone") from None
+        return await served(ctx, desk.run(checked), refusal)
 
     @server.tool(
         title="Ask a question",
@@ -474,14 +483,13 @@ def make_server(
         within: _Within = None,
     ) -> Answered:
         """Answer a question from the user's indexes, with a tree of steps and the evidence that each step cites."""
-        try:
+
+        async def answered() -> Answer:
             if assistant.settings.privacy.indexes:
                 await asyncio.to_thread(check_handing_on, assistant)
-            answer = await while_there(ctx, _answered(ctx, asked(question, strategy=strategy, within=within)))
-        except AtomrError as error:
-            raise ToolError(_told(error)) from error
-        except Gone:
-            raise ToolError("the client has gone") from None
+            return await _answered(ctx, asked(question, strategy=strategy, within=within))
+
+        answer = await served(ctx, answered())
         answers.add(session_of(ctx), answer)
         return Answered.of(answer, server_of(ctx))
 
@@ -592,10 +600,6 @@ async def _answered(ctx: Context[Any], events: AsyncGenerator[Event, None]) -> A
                 steps += 1
                 await ctx.report_progress(steps, None, message)
     raise AssertionError("a question ends with Finished")
-
-
-def _told(error: AtomrError) -> str:
-    return without_paths(sanitize(error.in_full()))
 
 
 # Serving one client over standard input and output, one message a line.

@@ -25,6 +25,7 @@ from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 from atomr_local.reasoning.trace.telling import pieces, root_of, told_answer, understood
 from atomr_local.server.mcp import page_address, progress_text
+from atomr_local.server.openapi import TEXT, Endpoint
 from atomr_local.server.options import ServeOptions
 from atomr_local.server.questions import (
     EventStream,
@@ -268,11 +269,15 @@ class OpenAIEndpoints:
         self._options = options
         self._created = int(time.time())
 
+    @Endpoint("GET", "/v1/models", "Models", name="listModels")
     async def models(self, request: Request) -> Response:
+        """Strategies, and the embedder."""
         names = await self._lookups.run(lambda _: all_strategies())
         return JsonReply({"object": "list", "data": [self._model(name) for name in (*names, EMBEDDER)]})
 
+    @Endpoint("GET", "/v1/models/{name}", "Model", name="getModel", place="Name of the model.")
     async def model(self, request: Request) -> Response:
+        """One of them."""
         name = request.path_params["name"]
         if name != EMBEDDER:
             _check_model(name)
@@ -281,7 +286,9 @@ class OpenAIEndpoints:
     def _model(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._created, "owned_by": _OWNER}
 
+    @Endpoint("POST", "/v1/chat/completions", "Completion", body=ChatBody, also={"text/event-stream": {"schema": TEXT}})
     async def chat(self, request: Request) -> ASGIApp:
+        """Answer a chat, as OpenAI's API does."""
         body = await read_body(request, ChatBody)
         _check_offered(body)
         _check_model(body.model)
@@ -298,7 +305,9 @@ class OpenAIEndpoints:
         chunks = _chunks(await begun(events), body, base)
         return EventStream(chunks, ping_seconds=self._options.ping_seconds)
 
+    @Endpoint("POST", "/v1/embeddings", "Embeddings", body=EmbeddingsBody)
     async def embeddings(self, request: Request) -> Response:
+        """Vectors of texts."""
         body = await read_body(request, EmbeddingsBody)
         if body.model not in (EMBEDDER, self._assistant.settings.embedder):
             raise _no_model(f"the embedder is named {EMBEDDER}")

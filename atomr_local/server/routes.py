@@ -28,7 +28,8 @@ from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.server.mcp import Entities, PageText, Passage, Related, described
+from atomr_local.server.mcp import Entities, Found, PageText, Passage, Related, described
+from atomr_local.server.openapi import TEXT, WHOLE, Endpoint, list_of, parameter
 from atomr_local.server.options import ServeOptions
 from atomr_local.server.questions import (
     AskBody,
@@ -53,14 +54,25 @@ from atomr_local.tree.errors import TreeError
 
 
 class AskEndpoint:
-    """Answers questions in the program's own form."""
+    """Answers questions in the program's own form, and tells whether it does."""
 
     def __init__(self, assistant: Assistant, questions: Questions, options: ServeOptions) -> None:
         self._assistant = assistant
         self._questions = questions
         self._options = options
 
+    @Endpoint("GET", "/health", "Health")
+    async def health(self, request: Request) -> Response:
+        """Whether the server runs. Needs no token."""
+        return JsonReply({"status": "ok"})
+
+    @Endpoint(
+        "POST", "/api/ask", "Trace", body=AskBody,
+        also={"text/event-stream": {"schema": TEXT, "itemSchema": {"$ref": "#/components/schemas/Event"}}},
+    )  # fmt: skip
     async def ask(self, request: Request) -> ASGIApp:
+        """Ask a question. The events come as server-sent events, named by their field `event`; the last is
+        `finished`."""
         body = await read_body(request, AskBody)
         question, options = await self._asked(body)
         events = self._questions.stream(question, keep=body.keep, **options)
@@ -215,6 +227,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
 # What the server knows without asking a question: its state, traces, indexes, and look-ups in the sources.
 
 _LONGEST_NUMBER = 15
+_TRACE = "Id of a trace, or number of a kept question."
 
 
 class KnowledgeEndpoints:
@@ -226,11 +239,9 @@ class KnowledgeEndpoints:
         self._options = options
         self.desk = desk
 
-    async def health(self, request: Request) -> Response:
-        return JsonReply({"status": "ok"})
-
+    @Endpoint("GET", "/api/server", "Server")
     async def server(self, request: Request) -> Response:
-        """What can be asked for here, for a page that offers it."""
+        """What the server offers."""
         settings = self._assistant.settings
         strategies = await self.desk.run(lambda _: all_strategies())
         desk = self._questions.desk
@@ -254,23 +265,36 @@ class KnowledgeEndpoints:
             }
         )
 
+    @Endpoint(
+        "GET", "/api/traces", "Traces",
+        (
+            parameter("search", "Words that question or answer begin a word with."), Query.MOST_LISTED,
+            parameter(Query.BEFORE.name, Query.BEFORE.description, WHOLE),
+        ), name="listTraces",
+    )  # fmt: skip
     async def traces(self, request: Request) -> Response:
-        """The kept questions, the latest first."""
+        """Kept questions, the latest first."""
         limit, before = Query.MOST_LISTED.number(request), Query.BEFORE.number(request)
         search = request.query_params.get("search")
         self._questions.check_history()
         kept = await self.desk.run(lambda _: _kept(search, limit, before))
         return JsonReply({"traces": [_summary(item) for item in kept]})
 
+    @Endpoint(
+        "GET", "/api/traces/{name}", "Trace",
+        (parameter("format", "json or markdown.", {"type": "string", "enum": ["json", "markdown"]}),),
+        name="getTrace", place=_TRACE, also={"text/markdown": {"schema": TEXT}},
+    )  # fmt: skip
     async def trace(self, request: Request) -> Response:
-        """One trace, by its id or the number of its question."""
+        """A trace."""
         trace = await self._questions.trace(request.path_params["name"])
         if request.query_params.get("format", "json") == "markdown":
             return Response(to_markdown([unkept(_for_clients(trace))]), media_type="text/markdown; charset=utf-8")
         return JsonReply(trace.to_dict())
 
+    @Endpoint("DELETE", "/api/traces/{name}", None, name="deleteTrace", place=_TRACE)
     async def forget(self, request: Request) -> Response:
-        """Delete a question of the history, by its number."""
+        """Delete a kept question, by its number."""
         name = request.path_params["name"]
         if not (name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER):
             raise Refused(400, "a question is deleted by its number", hint="GET /api/traces lists the numbers.")
@@ -280,8 +304,10 @@ class KnowledgeEndpoints:
         self._questions.forget(forgotten)
         return Response(status_code=204)
 
+    @Endpoint("GET", "/api/indexes", "Indexes")
     async def indexes(self, request: Request) -> Response:
-        """The built indexes. Paths are not told, nor private indexes where they may not be shared."""
+        """The built indexes."""
+        # Paths are not told, nor private indexes where they may not be shared.
         settings = self._assistant.settings
         private = index_names(settings.privacy.indexes)
         used = self._assistant.parts.index_names
@@ -290,8 +316,15 @@ class KnowledgeEndpoints:
             entries = [entry for entry in entries if entry.name not in private]
         return JsonReply({"indexes": [_index(entry, used, private) for entry in entries]})
 
+    @Endpoint(
+        "GET", "/api/search", Found,
+        (
+            Query.WORDS, Query.MOST_FOUND,
+            parameter("in", "The part to search, as of AskBody; may be given several times.", list_of(TEXT)),
+        ),
+    )  # fmt: skip
     async def search(self, request: Request) -> Response:
-        """Passages of the text indexes."""
+        """Passages of the text indexes, best first."""
         within = request.query_params.getlist("in")
         query, limit = Query.WORDS.text(request), Query.MOST_FOUND.number(request)
         found = await self.desk.run(
@@ -299,10 +332,11 @@ class KnowledgeEndpoints:
                 query, limit=limit, within=within, cancellation=cancellation
             )
         )
-        return JsonReply({"passages": [Passage.of(item).model_dump() for item in found]})
+        return JsonReply(Found(passages=[Passage.of(item) for item in found]).model_dump())
 
+    @Endpoint("GET", "/api/pages", PageText, (Query.TITLE,))
     async def page(self, request: Request) -> Response:
-        """A page of the text index, or titles like the one that was asked for."""
+        """A page of the text index, or titles like the one asked for."""
         title, lookups = Query.TITLE.text(request), self._assistant.lookups
 
         def look(_: Cancellation) -> PageText:
@@ -312,14 +346,16 @@ class KnowledgeEndpoints:
 
         return JsonReply((await self.desk.run(look)).model_dump())
 
+    @Endpoint("GET", "/api/entities", Entities, (Query.NAME, Query.MOST_FOUND))
     async def entities(self, request: Request) -> Response:
         """What a name may mean in the graph."""
         name, limit = Query.NAME.text(request), Query.MOST_FOUND.number(request)
         found = await self.desk.run(lambda _: self._assistant.lookups.find_entity(name, limit=limit))
         return JsonReply(Entities.of(found).model_dump())
 
+    @Endpoint("GET", "/api/entities/{qid}", "Described", place="Wikidata id, such as Q42.")
     async def entity(self, request: Request) -> Response:
-        """What the graph states of an entity, by its Wikidata id."""
+        """What the graph states of an entity."""
         qid, lookups = request.path_params["qid"], self._assistant.lookups
 
         def look(_: Cancellation) -> dict[str, Any] | None:
@@ -333,8 +369,9 @@ class KnowledgeEndpoints:
             raise Refused(404, "the graph has no entity with this id")
         return JsonReply(known)
 
+    @Endpoint("GET", "/api/facts", Related, (Query.ENTITY, Query.RELATION, Query.MOST_FACTS))
     async def facts(self, request: Request) -> Response:
-        """One hop in the graph: what a relation of an entity leads to."""
+        """What a relation of an entity leads to in the graph."""
         entity, relation = Query.ENTITY.text(request), Query.RELATION.text(request)
         limit = Query.MOST_FACTS.number(request)
         found = await self.desk.run(
@@ -433,6 +470,7 @@ def page_words() -> dict[str, Any]:
         "misfit": telling.MISFIT,
         "closest": telling.CLOSEST,
         "closestInDocuments": telling.CLOSEST_IN_DOCUMENTS,
+        "alsoClose": telling.ALSO_CLOSE,
         "advice": telling.advice_templates("remote"),
     }
 

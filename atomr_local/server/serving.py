@@ -42,21 +42,17 @@ def without_paths(text: str) -> str:
     return _PATH.sub(_shortened, text)
 
 
-def without_paths_in(data: Any) -> Any:
-    """An event, a trace or an error as JSON, with :func:`without_paths` for what the program itself says in it."""
-    if isinstance(data, dict):
-        return {key: _all_without(item) if key in SAID_FIELDS else without_paths_in(item) for key, item in data.items()}
-    if isinstance(data, list | tuple):
-        return [without_paths_in(item) for item in data]
-    return data
+def without_paths_in(data: Any, *, said: bool = False) -> Any:
+    """An event, a trace or an error as JSON, with :func:`without_paths` for what the program itself says in it.
 
-
-def _all_without(data: Any) -> Any:
+    Args:
+        said: all of it is what the program says.
+    """
     if isinstance(data, str):
-        return without_paths(data)
+        return without_paths(data) if said else data
     if isinstance(data, dict):
-        return {key: _all_without(item) for key, item in data.items()}
-    return [_all_without(item) for item in data] if isinstance(data, list | tuple) else data
+        return {key: without_paths_in(item, said=said or key in SAID_FIELDS) for key, item in data.items()}
+    return [without_paths_in(item, said=said) for item in data] if isinstance(data, list | tuple) else data
 
 
 def _shortened(found: re.Match[str]) -> str:
@@ -180,18 +176,18 @@ class Desk:
         if self._closed:
             raise stopping()
         ticket = Ticket(self, client.get())
-        if not self.full:
-            self._admit(ticket)
-        else:
+        if self.full:
             self._check_room(ticket)
             self._waiting.append(ticket)
+        else:
+            self._admit(ticket)
         return ticket
 
     def close(self) -> None:
         """Send away who waits, and who comes from now on."""
         self._closed = True
         while self._waiting:
-            self._waiting.popleft().turned_away()
+            self._waiting.popleft().changed(away=True)
 
     def ahead_of(self, ticket: Ticket) -> int:
         """How many wait before it."""
@@ -222,27 +218,19 @@ class Desk:
             told = f"{self._what} of this client are waiting already: {mine}"
         else:
             return
-        retry_after = self._retry_after()
+        expected = math.ceil(self._seconds * (len(self._waiting) + 1) / self._places)
         raise Refused(
-            429,
-            told,
-            title="Too many requests",
-            hint="Try again later.",
-            retry_after=retry_after,
-            code="queue_full",
-        )
+            429, told, title="Too many requests", hint="Try again later.", code="queue_full",
+            retry_after=max(1, min(_LONGEST_RETRY, expected)),
+        )  # fmt: skip
 
     def _admit(self, ticket: Ticket) -> None:
         self._inside += 1
-        ticket.admitted()
+        ticket.changed(admitted=True)
 
     def _moved(self) -> None:
         for ticket in self._waiting:
-            ticket.moved()
-
-    def _retry_after(self) -> int:
-        expected = self._seconds * (len(self._waiting) + 1) / self._places
-        return max(1, min(_LONGEST_RETRY, math.ceil(expected)))
+            ticket.changed()
 
 
 class Ticket:
@@ -275,17 +263,11 @@ class Ticket:
             self._away = True
             self._desk.leave(self, served)
 
-    # For the desk.
-
-    def admitted(self) -> None:
-        self._since = time.monotonic()
-        self._changed.set()
-
-    def moved(self) -> None:
-        self._changed.set()
-
-    def turned_away(self) -> None:
-        self._away = True
+    def changed(self, *, admitted: bool = False, away: bool = False) -> None:
+        """For the desk: what it says has changed, the ticket's place at least."""
+        if admitted:
+            self._since = time.monotonic()
+        self._away |= away
         self._changed.set()
 
 

@@ -14,11 +14,10 @@ from atomr_local.cli.options import (
     Within,
     assigned_options,
     check_assigned,
-    options_of,
+    command,
 )
-from atomr_local.cli.output import announce_remote, print_json
+from atomr_local.cli.output import announce_remote, given_text, print_json
 from atomr_local.errors import AtomrError, InputError, PlanError
-from atomr_local.system.files import read_text
 from atomr_local.system.sanitize import sanitize, sanitize_line
 
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
@@ -52,8 +51,7 @@ class AskWish:
     chosen: ModelOptions
 
 
-@click.command()
-@options_of(AskWish)
+@command()
 def ask(wish: AskWish) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
 
@@ -142,11 +140,7 @@ def _read_plan(file: Path, question: str) -> Tree:
     from atomr_local.tree.errors import TreeError
     from atomr_local.tree.validation import check
 
-    try:
-        text = read_text(file, _PLAN_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise PlanError(f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file.") from error
+    text = given_text(file, _PLAN_BYTES, hint="Give a UTF-8 text file.", refusal=PlanError)
     limits = load_settings().limits.of_plans()
     try:
         tree = given_plan(text, question)
@@ -156,12 +150,14 @@ def _read_plan(file: Path, question: str) -> Tree:
     return tree
 
 
-@click.command()
-@click.argument("question")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan with its origin and attempts as JSON.")
-@click.option("--paper", is_flag=True, help="Print the published JSON notation.")
-@options_of(ModelOptions)
-def plan(chosen: ModelOptions, question: str, as_json: bool, paper: bool) -> int:
+@command()
+def plan(
+    *,
+    question: str = argument(),
+    as_json: bool = flag("Print the plan with its origin and attempts as JSON.", "--json"),
+    paper: bool = flag("Print the published JSON notation."),
+    chosen: ModelOptions,
+) -> int:
     """Decompose a question into a reasoning tree, without answering it.
 
     Example: atomr plan "Who is the father of the director of Jaws?"
@@ -184,9 +180,8 @@ def plan(chosen: ModelOptions, question: str, as_json: bool, paper: bool) -> int
     return 0
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
-def sources(as_json: bool) -> None:
+@command()
+def sources(as_json: bool = flag("Print the list as JSON.", "--json")) -> None:
     """List the knowledge sources, those of other packages included, and whether the settings use them.
 
     Example: atomr sources

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
-from atomr_local.cli.completion import setting_keys, setting_values
+from atomr_local.assistant.wishes import argument, flag
+from atomr_local.cli.options import command
 from atomr_local.cli.output import note, print_json
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings.schema import Settings, leaves, load_settings, origins, read_settings_text
 from atomr_local.system import paths
 from atomr_local.system.sanitize import sanitize
+
+_KEY = argument(completes="setting_keys")
 
 
 @click.group()
@@ -21,9 +24,8 @@ def config() -> None:
     """
 
 
-@config.command()
-@click.option("--origins", "with_origins", is_flag=True, help="Give each setting with where its value comes from.")
-def show(with_origins: bool) -> None:
+@command(config)
+def show(with_origins: bool = flag("Give each setting with where its value comes from.", "--origins")) -> None:
     """Print the settings in force as JSON: defaults, settings file and environment put together.
 
     What is not the default is named on standard error, with where it comes from. A key, a password and what may be one
@@ -43,7 +45,7 @@ def show(with_origins: bool) -> None:
         note(f"{key} comes from {places[origin]}.")
 
 
-@config.command()
+@command(config)
 def path() -> None:
     """Print the path of the settings file, whether it exists or not.
 
@@ -52,10 +54,8 @@ def path() -> None:
     click.echo(str(paths.config_file()))
 
 
-@config.command(name="set")
-@click.argument("key", shell_complete=setting_keys)
-@click.argument("value", shell_complete=setting_values)
-def set_(key: str, value: str) -> None:
+@command(config)
+def set_(key: str = _KEY, value: str = argument(completes="setting_values")) -> None:
     """Write a setting to the settings file.
 
     KEY is as `atomr config show` has it, with dots for what is in a group. The file is checked before it is replaced;
@@ -69,9 +69,8 @@ def set_(key: str, value: str) -> None:
     _told(save_settings({key: value_of(key, value)}), key)
 
 
-@config.command()
-@click.argument("key", shell_complete=setting_keys)
-def unset(key: str) -> None:
+@command(config)
+def unset(key: str = _KEY) -> None:
     """Take a setting out of the settings file: its default holds again.
 
     Example: atomr config unset top_k
@@ -81,7 +80,7 @@ def unset(key: str) -> None:
     _told(save_settings({key: None}), key)
 
 
-@config.command()
+@command(config)
 def edit() -> None:
     """Open the settings file in your editor (VISUAL or EDITOR).
 

@@ -8,8 +8,8 @@ from typing import TextIO
 
 import click
 
-from atomr_local.cli.completion import index_lists
-from atomr_local.cli.options import numbered, told_problems
+from atomr_local.assistant.wishes import option
+from atomr_local.cli.options import AS_JSON, NUMBER, TEXT_FILE, command, numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import KINDS, STARTER, index_names, index_path
@@ -35,9 +35,8 @@ def _read() -> tuple[Path, list[Example]]:
     return told_problems(paths.examples_file(), read_examples)
 
 
-@examples.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(as_json: bool) -> None:
+@command(examples)
+def list_(as_json: bool = AS_JSON) -> None:
     """List your examples, numbered. Invalid lines of the file are reported and skipped.
 
     Example: atomr examples list
@@ -55,9 +54,8 @@ def list_(as_json: bool) -> None:
         click.echo(sanitize(f"{number}. {example.question}{told}"))
 
 
-@examples.command()
-@click.argument("number", type=click.IntRange(min=1))
-def show(number: int) -> None:
+@command(examples)
+def show(number: int = NUMBER) -> None:
     """Print an example's question and plan.
 
     Example: atomr examples show 1
@@ -67,20 +65,18 @@ def show(number: int) -> None:
     click.echo(sanitize(f"{example.question}\n{example.plan}"))
 
 
-@examples.command()
-@click.option("--question", required=True, help="The question.")
-@click.option(
-    "--plan", "plan_file", type=click.File(encoding="utf-8"), required=True, help="Its plan; - for standard input."
-)
-@click.option(
-    "--quotes",
-    metavar="NAMES",
-    shell_complete=index_lists,
-    help='The indexes whose words the question or the plan may hold, with commas between them; "" for none. '
-    "Default: those that your questions read. Where one is private, the example is used only for questions that read "
-    "it, and so never goes to another machine.",
-)
-def add(question: str, plan_file: TextIO, quotes: str | None) -> None:
+@command(examples)
+def add(
+    question: str = option("The question.", required=True),
+    plan_file: TextIO = option("Its plan; - for standard input.", "--plan", type=TEXT_FILE, required=True),
+    quotes: str | None = option(
+        'The indexes whose words the question or the plan may hold, with commas between them; "" for none. '
+        "Default: those that your questions read. Where one is private, the example is used only for questions that "
+        "read it, and so never goes to another machine.",
+        metavar="NAMES",
+        completes="index_lists",
+    ),
+) -> None:
     """Add an example; its plan, in compact notation, must be one that the program would run.
 
     An example with the same question is replaced.
@@ -99,9 +95,8 @@ def add(question: str, plan_file: TextIO, quotes: str | None) -> None:
     click.echo(f"Added to {path}.", err=True)
 
 
-@examples.command()
-@click.argument("number", type=click.IntRange(min=1))
-def remove(number: int) -> None:
+@command(examples)
+def remove(number: int = NUMBER) -> None:
     """Remove an example by its number in the list.
 
     Example: atomr examples remove 1

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.assistant.wishes import GraphWish, argument, flag, option, parameters
-from atomr_local.cli.completion import graph_indexes
-from atomr_local.cli.options import ModelChoice, called_for, marked_private, options_of, overrides
-from atomr_local.cli.output import announce_remote, note, note_sentence, print_json
+from atomr_local.cli.options import JSON_ALONE, ModelChoice, called_for, command, marked_private, overrides
+from atomr_local.cli.output import announce_remote, note, note_sentence, print_evidence
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.sanitize import sanitize_line
@@ -27,6 +26,20 @@ if TYPE_CHECKING:
     from atomr_local.page_facts.fact_file import PageRead
     from atomr_local.settings.schema import Settings
     from atomr_local.sources.graph.sparql.process import RunningQuery
+
+
+_GRAPH_INDEX = option(
+    "Index to use [default: the setting, the only one built, or the starter].", "--graph-index",
+    metavar="NAME", completes="graph_indexes",
+)  # fmt: skip
+
+
+@click.group()
+def graph() -> None:
+    """Build and query graph indexes.
+
+    Example: atomr graph find "Marie Curie"
+    """
 
 
 # `atomr graph from-text`: a graph of the facts that the passages of a text index state.
@@ -63,8 +76,7 @@ class FromTextWish:
     share_private: bool = flag("Allow a graph that is not private, and a model elsewhere.")
 
 
-@click.command("from-text")
-@options_of(FromTextWish)
+@command(graph)
 def from_text(wish: FromTextWish) -> None:
     """Make a graph index of what the passages of TEXT_INDEX state about their page's subject.
 
@@ -217,33 +229,12 @@ def _build(name: str, facts: Path) -> None:
     from atomr_local.cli.progress import building
     from atomr_local.indexing.graph_index.index import build_graph_index
 
-    with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
+    with building("graph", name) as (progress, cancellation):
         manifest = build_graph_index((facts,), name, progress=progress, cancellation=cancellation)
     click.echo(f"{manifest.name}: {manifest.counts['triples']} facts on {manifest.counts['entities']} entities")
 
 
-_GRAPH_INDEX = click.option(
-    "--graph-index",
-    metavar="NAME",
-    shell_complete=graph_indexes,
-    help="Index to use [default: the setting, the only one built, or the starter].",
-)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-
-
-@click.group()
-def graph() -> None:
-    """Build and query graph indexes.
-
-    Example: atomr graph find "Marie Curie"
-    """
-
-
-graph.add_command(from_text)
-
-
-@graph.command()
-@options_of(GraphWish)
+@command(graph)
 def build(wish: GraphWish) -> None:
     """Build a graph index from facts.
 
@@ -257,7 +248,7 @@ def build(wish: GraphWish) -> None:
 
     with (
         marked_private("graph", wish.name, wish.privacy.private),
-        building("graph", wish.name, lambda state: state.triples, "facts") as (progress, cancellation),
+        building("graph", wish.name) as (progress, cancellation),
     ):
         manifest = called_for(wish, build_graph_index, progress=_with_notes(progress), cancellation=cancellation)
     counts = manifest.counts
@@ -312,10 +303,11 @@ def _with_notes(progress: Callable[[BuildProgress], None]) -> Callable[[BuildPro
     return show
 
 
-@graph.command()
-@click.argument("name", required=False, default="", shell_complete=graph_indexes)
-@click.option("--again", is_flag=True, help="Make it anew though it is there.")
-def linearise(name: str, again: bool) -> None:
+@command(graph)
+def linearise(
+    name: str = argument(required=False, default="", completes="graph_indexes"),
+    again: bool = flag("Make it anew though it is there."),
+) -> None:
     """Make the facts of the graph index NAME searchable as text: "subject relation object". [default: the setting, the
     only one built, or the starter]
 
@@ -331,7 +323,7 @@ def linearise(name: str, again: bool) -> None:
 
     wanted = resolve("graph", load_settings(graph_index=name or None).graph_index, note)
     ensure_index("graph", wanted)
-    with building("graph", wanted, lambda state: state.triples, "facts") as (progress, cancellation):
+    with building("graph", wanted) as (progress, cancellation):
         manifest, done = linearise_graph_index(
             wanted, again=again, progress=_with_notes(progress), cancellation=cancellation
         )
@@ -339,12 +331,13 @@ def linearise(name: str, again: bool) -> None:
     click.echo(f"{wanted}: {count} facts as text" if done else f"{wanted} has its {count} facts as text already")
 
 
-@graph.command()
-@click.argument("query")
-@click.option("-k", "number", type=click.IntRange(1, 100), default=10, show_default=True, help="Number of facts.")
-@_JSON
-@_GRAPH_INDEX
-def facts(query: str, number: int, as_json: bool, graph_index: str | None) -> None:
+@command(graph)
+def facts(
+    query: str = argument(),
+    number: int = option("Number of facts.", "-k", type=click.IntRange(1, 100), default=10),
+    as_json: bool = JSON_ALONE,
+    graph_index: str | None = _GRAPH_INDEX,
+) -> None:
     """Find facts by words, best first (BM25). The index needs its facts as text: `atomr graph linearise`.
 
     Example: atomr graph facts "mother of Mary Shelley" -k 3
@@ -355,7 +348,7 @@ def facts(query: str, number: int, as_json: bool, graph_index: str | None) -> No
     with closing(GraphSource.open(_directory(graph_index))) as source:
         found = source.facts(query, number, Cancellation())
     if as_json:
-        print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])
+        print_evidence(found, "title", "text", "score")
         return
     for item in found:
         click.echo(f"{item.score:7.2f}  {sanitize_line(item.text)}")
@@ -363,16 +356,15 @@ def facts(query: str, number: int, as_json: bool, graph_index: str | None) -> No
         click.echo("Nothing was found.", err=True)
 
 
-@graph.command()
-@click.argument("sparql", metavar="SPARQL")
-@_JSON
-@click.option("--jsonl", "as_json_lines", is_flag=True, help="Print each row as a line of JSON as soon as it is found.")
-@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, help="Maximum number of rows.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Time limit in seconds."
-)
-@_GRAPH_INDEX
-def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: float, graph_index: str | None) -> None:
+@command(graph)
+def query(
+    sparql: str = argument(metavar="SPARQL"),
+    as_json: bool = JSON_ALONE,
+    as_json_lines: bool = flag("Print each row as a line of JSON as soon as it is found.", "--jsonl"),
+    limit: int = option("Maximum number of rows.", type=click.IntRange(min=1), default=1_000),
+    timeout: float = option("Time limit in seconds.", type=click.FloatRange(min=0.1), default=30.0),
+    graph_index: str | None = _GRAPH_INDEX,
+) -> None:
     """Run a read-only SPARQL query; rows are printed as they are found. Updates, SERVICE and LOAD are refused.
 
     Prefixes that need no declaration: wd, wdt, p, ps, pq, rdfs, rdf, skos, schema, xsd.
@@ -430,15 +422,14 @@ def _print_json(running: RunningQuery) -> None:
     click.echo(f'{opening if before == opening else ""}], "cut": {json.dumps(running.cut)}}}')
 
 
-@graph.command()
-@click.argument("name", metavar="NAME")
-@click.option("--descriptor", default="", help="What it is, to distinguish namesakes, such as: 1929 film.")
-@click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of candidates."
-)
-@_JSON
-@_GRAPH_INDEX
-def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str | None) -> None:
+@command(graph)
+def find(
+    name: str = argument(metavar="NAME"),
+    descriptor: str = option("What it is, to distinguish namesakes, such as: 1929 film.", default=""),
+    limit: int = option("Maximum number of candidates.", type=click.IntRange(1, 100), default=10),
+    as_json: bool = JSON_ALONE,
+    graph_index: str | None = _GRAPH_INDEX,
+) -> None:
     """Find the entities that a name may mean, the most likely first. Search uses the same ranking.
 
     Example: atomr graph find Mercury --descriptor planet

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from atomr_local.cli.output import print_json
+from atomr_local.assistant.wishes import argument, flag, option, yes
+from atomr_local.cli.options import AS_JSON, command
+from atomr_local.cli.output import confirm, print_json
 from atomr_local.errors import AtomrError
 from atomr_local.system.sanitize import sanitize, sanitize_line
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from atomr_local.assistant.history.store import History
 
 _NUMBER = click.IntRange(min=1, max=2**63 - 1)
-_FILE = click.Path(path_type=Path)
+_NUMBERS = argument(metavar="[ID]...", type=_NUMBER)
 
 
 @click.group()
@@ -46,13 +47,14 @@ def _opened() -> Iterator[History]:
                 click.echo(sanitize(note), err=True)
 
 
-@history.command(name="list")
-@click.option(
-    "--search", metavar="TEXT", help="Show only questions that contain all of these words (or beginnings of words)."
-)
-@click.option("--limit", type=click.IntRange(min=1, max=1_000_000), default=20, show_default=True, metavar="N")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(search: str | None, limit: int, as_json: bool) -> None:
+@command(history)
+def list_(
+    search: str | None = option(
+        "Show only questions that contain all of these words (or beginnings of words).", metavar="TEXT"
+    ),
+    limit: int = option("", type=click.IntRange(min=1, max=1_000_000), default=20, metavar="N"),
+    as_json: bool = AS_JSON,
+) -> None:
     """List past questions, latest first. ↳ and a number mark a follow-up to that question.
 
     Example: atomr history list --search "mary shelley" --limit 5
@@ -78,12 +80,13 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
         click.echo(f"Showing the latest {limit} of {kept}; --limit shows more.", err=True)
 
 
-@history.command()
-@click.argument("number", metavar="ID", type=_NUMBER)
-@click.option("--conversation", is_flag=True, help="Show all questions of its conversation, in order.")
-@click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")
-@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON; of a conversation, JSON lines.")
-def show(number: int, conversation: bool, verbose: bool, as_json: bool) -> None:
+@command(history)
+def show(
+    number: int = argument(metavar="ID", type=_NUMBER),
+    conversation: bool = flag("Show all questions of its conversation, in order."),
+    verbose: bool = flag("Tell also what each step thought, did, saw and weighed."),
+    as_json: bool = flag("Print the trace as JSON; of a conversation, JSON lines.", "--json"),
+) -> None:
     """Print a past question as `atomr ask --guess` did: the answer, its citations, the tree.
 
     Example: atomr history show 12
@@ -112,16 +115,18 @@ def show(number: int, conversation: bool, verbose: bool, as_json: bool) -> None:
             click.echo(sanitize(answer_text(kept.trace, guess=True, earlier=earlier, verbose=verbose)))
 
 
-@history.command()
-@click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Export every kept question, oldest first.")
-@click.option("--conversation", is_flag=True, help="Export the whole conversation of each question, in order.")
-@click.option(
-    "--format", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True,
-    help="markdown: readable, with numbered citations. json: the trace, to share; JSON lines for several.",
-)  # fmt: skip
-@click.option("--out", type=_FILE, metavar="FILE", help="Write to this file instead of standard output (-).")
-def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind: str, out: Path | None) -> int:
+@command(history)
+def export(
+    numbers: tuple[int, ...] = _NUMBERS,
+    everything: bool = flag("Export every kept question, oldest first.", "--all"),
+    conversation: bool = flag("Export the whole conversation of each question, in order."),
+    kind: Literal["markdown", "json"] = option(
+        "markdown: readable, with numbered citations. json: the trace, to share; JSON lines for several.",
+        "--format",
+        default="markdown",
+    ),
+    out: Path | None = option("Write to this file instead of standard output (-).", metavar="FILE"),
+) -> int:
     """Export past questions with their evidence. A JSON file can be opened elsewhere with `atomr history import`.
 
     Example: atomr history export 12 --format json --out frankenstein.json
@@ -152,9 +157,8 @@ def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind:
     return 1 if damaged else 0
 
 
-@history.command(name="import")
-@click.argument("file", type=_FILE)
-def import_(file: Path) -> None:
+@command(history)
+def import_(file: Path = argument()) -> None:
     """Import a trace file that another installation exported. Every field is checked first.
 
     Example: atomr history import frankenstein.json
@@ -168,11 +172,12 @@ def import_(file: Path) -> None:
             click.echo(f"{number:>5}  {'' if new else '(was here)  '}{sanitize_line(trace.question)}")
 
 
-@history.command()
-@click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Delete every kept question.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
+@command(history)
+def delete(
+    numbers: tuple[int, ...] = _NUMBERS,
+    everything: bool = flag("Delete every kept question.", "--all"),
+    yes: bool = yes(),
+) -> None:
     """Delete past questions for good: their text is overwritten in the file.
 
     Example: atomr history delete 12 13 --yes
@@ -181,10 +186,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
     _one_of(numbers, everything)
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("confirm the deletion with --yes")
-        click.confirm(f"Delete {what} for good?", abort=True, err=True)
+    confirm(yes, f"Delete {what} for good?", "deletion")
     with _opened() as opened:
         count, erased = opened.delete(None if everything else numbers)
         aside = damaged_files(opened.path) if everything else []
@@ -200,7 +202,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
         click.echo(sanitize_line(f"Damaged files that were set aside are still in {directory}: {names}"), err=True)
 
 
-@history.command()
+@command(history)
 def repair() -> int:
     """Check every kept question, and repair what is damaged.
 

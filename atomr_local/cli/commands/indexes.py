@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.assistant.wishes import ExportWish, ImportWish, PullWish
-from atomr_local.cli.completion import index_names
-from atomr_local.cli.options import marked_private, options_of, overrides
-from atomr_local.cli.output import note, note_text, print_json
+from atomr_local.assistant.wishes import ExportWish, ImportWish, PullWish, argument, flag, option, yes
+from atomr_local.cli.options import JSON_ALONE, KIND, command, marked_private, overrides
+from atomr_local.cli.output import confirm, note, note_text, print_json
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.sanitize import sanitize_line
@@ -23,11 +22,22 @@ if TYPE_CHECKING:
     from atomr_local.indexing.transfer.importing import ArchiveManifest
 
 
+_NONE = "No index is built yet. The starter's indexes are built when they are first used."
+_NAME = argument(required=False, default="", completes="index_names")
+
+
+@click.group()
+def indexes() -> None:
+    """List, verify, repair and remove the built indexes; hand them on. Only `pull` goes online.
+
+    Example: atomr indexes list
+    """
+
+
 # `atomr indexes export`, `import` and `pull`: hands a finished index from one machine to another.
 
 
-@click.command(name="export")
-@options_of(ExportWish)
+@command(indexes)
 def export(wish: ExportWish) -> None:
     """Write the index NAME into one file, for others to import. Every byte is compared with its checksum on the way.
 
@@ -52,8 +62,7 @@ def export(wish: ExportWish) -> None:
     click.echo(f"{done.path}: {human_size(done.size)}, SHA-256 {done.sha256}")
 
 
-@click.command(name="import")
-@options_of(ImportWish)
+@command(indexes)
 def import_(wish: ImportWish) -> None:
     """Take in an index that `atomr indexes export` wrote. It is checked in full before it is opened.
 
@@ -62,8 +71,7 @@ def import_(wish: ImportWish) -> None:
     _take_in(wish.file, wish)
 
 
-@click.command()
-@options_of(PullWish)
+@command(indexes)
 def pull(wish: PullWish) -> None:
     """Download an exported index and take it in. It is checked in full before it is opened.
 
@@ -154,24 +162,8 @@ def embedder_identity_here() -> str | None:
         return None
 
 
-_NONE = "No index is built yet. The starter's indexes are built when they are first used."
-
-
-@click.group()
-def indexes() -> None:
-    """List, verify, repair and remove the built indexes; hand them on. Only `pull` goes online.
-
-    Example: atomr indexes list
-    """
-
-
-for _command in (export, import_, pull):
-    indexes.add_command(_command)
-
-
-@indexes.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def list_(as_json: bool) -> None:
+@command(indexes)
+def list_(as_json: bool = JSON_ALONE) -> None:
     """List the built indexes: what from, when, how large, and whether complete.
 
     Example: atomr indexes list
@@ -214,11 +206,12 @@ def list_(as_json: bool) -> None:
         click.echo(_NONE, err=True)
 
 
-@indexes.command()
-@click.argument("name", required=False, default="", shell_complete=index_names)
-@click.option("--kind", type=click.Choice(["text", "graph"]), help="Only the indexes of this kind.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
+@command(indexes)
+def verify(
+    name: str = _NAME,
+    kind: KIND | None = option("Only the indexes of this kind."),
+    as_json: bool = JSON_ALONE,
+) -> None:
     """Read all indexes, or those named NAME, and explain any damage. Exit status 1 if there is any.
 
     Example: atomr indexes verify mine
@@ -237,10 +230,8 @@ def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-@indexes.command()
-@click.argument("name", required=False, default="", shell_complete=index_names)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def repair(name: str, as_json: bool) -> None:
+@command(indexes)
+def repair(name: str = _NAME, as_json: bool = JSON_ALONE) -> None:
     """Repair all indexes, or those named NAME, without their input files. Exit status 1 if damage is left.
 
     Damaged full-text and vector indexes are rebuilt from the passages, damaged facts as text from the graph, a damaged
@@ -273,10 +264,11 @@ def repair(name: str, as_json: bool) -> None:
         sys.exit(1)
 
 
-@indexes.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=index_names)
-@click.option("--off", is_flag=True, help="They are private no longer.")
-def private(names: tuple[str, ...], off: bool) -> None:
+@command(indexes)
+def private(
+    names: tuple[str, ...] = argument(metavar="NAME...", required=True, completes="index_names"),
+    off: bool = flag("They are private no longer."),
+) -> None:
     """Make the indexes named NAME private: nothing that is read in them leaves this machine.
 
     A question that may read one is refused while web search is on or the model is on another machine, unless it is
@@ -297,12 +289,13 @@ def private(names: tuple[str, ...], off: bool) -> None:
     click.echo(f"private: {', '.join(now) or 'none'} ({file})")
 
 
-@indexes.command()
-@click.argument("kind", type=click.Choice(["text", "graph"]))
-@click.argument("name", shell_complete=index_names)
-@click.option("--unfinished", is_flag=True, help="Remove only the files of an unfinished build; keep the index.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def remove(kind: IndexKind, name: str, unfinished: bool, yes: bool) -> None:
+@command(indexes)
+def remove(
+    kind: KIND = argument(),
+    name: str = argument(completes="index_names"),
+    unfinished: bool = flag("Remove only the files of an unfinished build; keep the index."),
+    yes: bool = yes(),
+) -> None:
     """Remove an index and free its space.
 
     Example: atomr indexes remove text mine --yes
@@ -312,11 +305,8 @@ def remove(kind: IndexKind, name: str, unfinished: bool, yes: bool) -> None:
     from atomr_local.indexing.builds.space import human_size
 
     store.check_name(name)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("confirm the removal with --yes")
-        what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
-        click.confirm(f"Remove {what} {name}?", abort=True, err=True)
+    what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
+    confirm(yes, f"Remove {what} {name}?", "removal")
     place = store.index_path(kind, name)
     missing = not place.exists()
     freed = publishing.remove(kind, name, unfinished_only=unfinished)

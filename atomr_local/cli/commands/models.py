@@ -12,9 +12,8 @@ from typing import Any
 
 import click
 
-from atomr_local.assistant.wishes import ModelWish
-from atomr_local.cli.completion import model_and_adapter_names
-from atomr_local.cli.options import options_of
+from atomr_local.assistant.wishes import ModelWish, argument, flag
+from atomr_local.cli.options import AS_JSON, JSON_ALONE, command
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.indexing.builds.space import human_size
@@ -77,6 +76,9 @@ def cache_files() -> Iterator[CacheFile]:
         yield CacheFile("read prompts", cache / PREFIXES, FileCheck(note, problem), tuple(damaged))
 
 
+_NAME = argument(completes="model_and_adapter_names")
+
+
 @click.group()
 def models() -> None:
     """List, download, choose and check models and adapters. Only `pull` goes online.
@@ -85,9 +87,8 @@ def models() -> None:
     """
 
 
-@models.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(as_json: bool) -> None:
+@command(models)
+def list_(as_json: bool = AS_JSON) -> None:
     """List models, adapters and embedders; * marks those that the settings choose.
 
     Example: atomr models list --json
@@ -107,9 +108,8 @@ def list_(as_json: bool) -> None:
     _print_table([("", "NAME", "KIND", "PARAMETERS", "QUANTISATION", "SIZE", "PATH"), *map(_cells, rows)])
 
 
-@models.command()
-@click.argument("name", shell_complete=model_and_adapter_names)
-def path(name: str) -> None:
+@command(models)
+def path(name: str = _NAME) -> None:
     """Print the path of the model, adapter or embedder NAME.
 
     Example: atomr models path starter
@@ -118,8 +118,7 @@ def path(name: str) -> None:
     click.echo(str(next(entries, None) or find_model(name)))
 
 
-@models.command()
-@options_of(ModelWish)
+@command(models)
 def pull(wish: ModelWish) -> None:
     """Download a model of the catalogue, or the GGUF file at an address. Without NAME, list the catalogue.
 
@@ -138,9 +137,8 @@ def pull(wish: ModelWish) -> None:
         _use("model", done)
 
 
-@models.command()
-@click.argument("name", shell_complete=model_and_adapter_names)
-def use(name: str) -> None:
+@command(models)
+def use(name: str = _NAME) -> None:
     """Use the model or adapter NAME from now on (writes it to the settings).
 
     Example: atomr models use starter
@@ -154,11 +152,12 @@ def use(name: str) -> None:
     _use("model", name if entries else str(model.resolve()))
 
 
-@models.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=model_and_adapter_names)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--repair", is_flag=True, help="Delete damaged files in the cache. They are rebuilt when needed.")
-def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
+@command(models)
+def verify(
+    names: tuple[str, ...] = argument(metavar="[NAME]...", completes="model_and_adapter_names"),
+    as_json: bool = JSON_ALONE,
+    repair: bool = flag("Delete damaged files in the cache. They are rebuilt when needed."),
+) -> None:
     """Read all models, adapters and embedders, or those named, and report damage; exit status 1 if something is.
 
     Each is compared with the checksum recorded when it was fetched, published with it, or listed by the package that

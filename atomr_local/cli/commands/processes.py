@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from atomr_local.cli.options import numbered, told_problems
+from atomr_local.assistant.wishes import argument, flag, option
+from atomr_local.cli.options import AS_JSON, NUMBER, TEXT_FILE, command, numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.system import paths
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.strategies.processes.process import Process
 
-_TEXT = click.option(
-    "--text", type=click.File(encoding="utf-8"), help="Take the process from this text instead; - for standard input."
-)
+_TEXT = option("Take the process from this text instead; - for standard input.", "--text", type=TEXT_FILE)
 _HEAD = """\
 # Correct the steps. A line that begins with # is left out; observations are made again by the program.
 # By hand: what you read on the page (several with ;), or the query that you want; none if there is nothing. Without
@@ -38,10 +37,11 @@ def processes() -> None:
     """
 
 
-@processes.command(name="list")
-@click.option("--all", "everything", is_flag=True, help="Also those that ship, without numbers.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(everything: bool, as_json: bool) -> None:
+@command(processes)
+def list_(
+    everything: bool = flag("Also those that ship, without numbers.", "--all"),
+    as_json: bool = AS_JSON,
+) -> None:
     """List your processes, numbered. Invalid lines of the file are reported and skipped.
 
     Example: atomr processes list --all
@@ -62,9 +62,8 @@ def list_(everything: bool, as_json: bool) -> None:
         click.echo(sanitize(f"–  {process.question}  ({process.method}, {len(process.steps)} steps, ships)"))
 
 
-@processes.command()
-@click.argument("number", type=click.IntRange(min=1))
-def show(number: int) -> None:
+@command(processes)
+def show(number: int = NUMBER) -> None:
     """Print a process as text, in the form that `edit --text` takes.
 
     Example: atomr processes show 1
@@ -73,11 +72,12 @@ def show(number: int) -> None:
     click.echo(sanitize(numbered(found, number, "process", "processes").as_text()), nl=False)
 
 
-@processes.command()
-@click.argument("trace")
-@click.option("--edit", "edits", is_flag=True, help="Correct it in your editor first.")
-@_TEXT
-def add(trace: str, edits: bool, text: TextIO | None) -> None:
+@command(processes)
+def add(
+    trace: str = argument(),
+    edits: bool = flag("Correct it in your editor first.", "--edit"),
+    text: TextIO | None = _TEXT,
+) -> None:
     """Keep the process of TRACE: a file (`atomr history export --format json`), or a number of the history.
 
     Its observations are made again first; what does not hold is told, and nothing is kept then. One with the same
@@ -92,10 +92,8 @@ def add(trace: str, edits: bool, text: TextIO | None) -> None:
     _keep(_changed(process, text) if edits or text is not None else process)
 
 
-@processes.command()
-@click.argument("number", type=click.IntRange(min=1))
-@_TEXT
-def edit(number: int, text: TextIO | None) -> None:
+@command(processes)
+def edit(number: int = NUMBER, text: TextIO | None = _TEXT) -> None:
     """Correct a process in your editor. Its observations are made again.
 
     Example: atomr processes edit 1
@@ -106,9 +104,8 @@ def edit(number: int, text: TextIO | None) -> None:
     _keep(_changed(old, text), instead_of=old.question)
 
 
-@processes.command()
-@click.argument("number", type=click.IntRange(min=1))
-def remove(number: int) -> None:
+@command(processes)
+def remove(number: int = NUMBER) -> None:
     """Remove a process by its number in the list.
 
     Example: atomr processes remove 1

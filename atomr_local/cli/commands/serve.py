@@ -5,27 +5,41 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from atomr_local.assistant.wishes import flag, option, parameters
-from atomr_local.cli.options import ModelOptions, options_of, strategy_option
-from atomr_local.cli.output import announce_remote, note, note_sentence
+from atomr_local.cli.options import ModelOptions, command, strategy_option
+from atomr_local.cli.output import announce_remote, given_text, note, note_sentence
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
-from atomr_local.system.files import read_text
 from atomr_local.system.installation import add_extra
-from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.assistant.assistant import Assistant
     from atomr_local.system.credentials import Secret
 
 
-_PARTS = {"mcp", "mcp_types", "starlette", "uvicorn"}
 _TOKEN_BYTES = 4096
 _SLOW_SECONDS = 5.0  # of a start that says nothing
+
+
+@contextmanager
+def _parts(command: str, *packages: str) -> Iterator[None]:
+    """Around the imports of a command: one of these packages that is not installed is named."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in packages:
+            raise
+        raise MissingPartError(
+            f"`atomr {command}` needs the package {'mcp' if command == 'mcp' else missing}",
+            hint=f"Install it with: {add_extra(command)}",
+        ) from error
 
 
 @parameters
@@ -57,8 +71,7 @@ class ServeWish:
     served: Served
 
 
-@click.command()
-@options_of(ServeWish)
+@command()
 def serve(wish: ServeWish) -> None:
     """Serve the assistant over HTTP, until Ctrl-C or SIGTERM.
 
@@ -71,17 +84,10 @@ def serve(wish: ServeWish) -> None:
     slow.daemon = True
     slow.start()
     click.get_current_context().call_on_close(slow.cancel)
-    try:
+    with _parts("serve", "mcp", "mcp_types", "starlette", "uvicorn"):
         from atomr_local.server.app import listening_socket, run
         from atomr_local.server.mcp import check_handing_on
         from atomr_local.server.options import ServeOptions, check_address
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _PARTS:
-            raise
-        raise MissingPartError(
-            f"`atomr serve` needs the package {(error.name or '').partition('.')[0]}",
-            hint=f"Install it with: {add_extra('serve')}",
-        ) from error
     from atomr_local.assistant.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy
 
@@ -134,21 +140,14 @@ def _token(file: Path | None) -> Secret:
     if file is None:
         given = os.environ.get(TOKEN_VARIABLE, "")
         return checked_token(given) if given else Secret()
-    try:
-        text = read_text(file, _TOKEN_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text"
-        raise InputError(
-            f"{sanitize_line(str(file))} cannot be read: {reason}", hint="Give a file that holds the token alone."
-        ) from error
-    return checked_token(text)
+    hint = "Give a file that holds the token alone."
+    return checked_token(given_text(file, _TOKEN_BYTES, hint=hint, no_text="it is not a text"))
 
 
 # `atomr mcp`: the assistant as tools for other programs, over standard input and output.
 
 
-@click.command()
-@options_of(Served)
+@command()
 def mcp(served: Served) -> None:
     """Serve the Model Context Protocol over standard input and output.
 
@@ -158,15 +157,8 @@ def mcp(served: Served) -> None:
 
     Example: atomr mcp --sources text,graph
     """
-    try:
+    with _parts("mcp", "mcp", "mcp_types"):
         from atomr_local.server.mcp import check_handing_on, run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
-            raise
-        raise MissingPartError(
-            "`atomr mcp` needs the package mcp",
-            hint=f"Install it with: {add_extra('mcp')}",
-        ) from error
     from atomr_local.assistant.assistant import Assistant
     from atomr_local.strategies.registry import find_strategy
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.completion import strategy_names
+from atomr_local.assistant.wishes import argument, flag
+from atomr_local.cli.options import command
 from atomr_local.cli.output import print_json
 from atomr_local.system.sanitize import sanitize_line
 
@@ -20,10 +21,11 @@ _WIDTH = 79
 _NEEDS = {"graph": "the graph index", "pages": "pages of the text index", "text": "the text index"}
 
 
-@click.command()
-@click.argument("name", required=False, shell_complete=strategy_names)
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def strategies(name: str | None, as_json: bool) -> None:
+@command()
+def strategies(
+    name: str | None = argument(required=False, completes="strategy_names"),
+    as_json: bool = flag("Print it as JSON.", "--json"),
+) -> None:
     """List the reasoning methods; with NAME, what one of them needs and which options it has.
 
     Options stand in the settings file as [strategies.NAME], or follow --set of `atomr ask` and `atomr eval run`.

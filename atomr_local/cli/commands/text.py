@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.assistant.wishes import TextWish
-from atomr_local.cli.completion import text_indexes
-from atomr_local.cli.options import Within, called_for, marked_private, options_of
-from atomr_local.cli.output import note, note_sentence, print_json
+from atomr_local.assistant.wishes import TextWish, argument, flag, option
+from atomr_local.cli.options import JSON_ALONE, Within, called_for, command, marked_private
+from atomr_local.cli.output import given_text, note, note_sentence, print_evidence
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.system.files import read_text
 from atomr_local.system.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.store import Manifest
     from atomr_local.indexing.text_index.documents import SyncReport
+
+
+@click.group()
+def text() -> None:
+    """Build and search text indexes.
+
+    Example: atomr text search "deepest lake in Italy"
+    """
 
 
 # What a build or a sync of documents tells: counts, changes, files that could not be read and what was lost.
@@ -104,10 +110,11 @@ _LONGEST_WAIT_MS = 10_000
 _LOOK_AGAIN_MS = 60_000
 
 
-@click.command()
-@click.argument("name", shell_complete=text_indexes)
-@click.option("--watch", is_flag=True, help="Go on: take in every change of the folder soon after it, until Ctrl-C.")
-def sync(name: str, watch: bool) -> None:
+@command(text)
+def sync(
+    name: str = argument(completes="text_indexes"),
+    watch: bool = flag("Go on: take in every change of the folder soon after it, until Ctrl-C."),
+) -> None:
     """Bring a text index up to date with the folder that it was built from.
 
     New and changed files are read, and removed ones leave. Files that did not change are not read. Text that stays the
@@ -121,7 +128,7 @@ def sync(name: str, watch: bool) -> None:
     embedder = _embedder()
 
     def once() -> SyncReport:
-        with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
+        with building("text", name) as (progress, cancellation):
             return sync_documents_index(
                 name,
                 embedder=embedder,
@@ -231,16 +238,7 @@ _TITLES_BYTES = 1 << 30
 _BACKGROUND_BATCH = 32  # passages; half a second, after which it can be stopped
 
 
-@click.group()
-def text() -> None:
-    """Build and search text indexes.
-
-    Example: atomr text search "deepest lake in Italy"
-    """
-
-
-@text.command()
-@options_of(TextWish)
+@command(text)
 def build(wish: TextWish) -> None:
     """Build a text index from articles: JSON lines {"id", "title", "text"}, CSV, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, WikiExtractor's text, or Kiwix ZIM. Or from a folder of your own documents: Markdown, text,
@@ -279,7 +277,7 @@ def build(wish: TextWish) -> None:
     embedder = _embedder()
     with (
         marked_private("text", wish.name, wish.privacy.private),
-        building("text", wish.name, lambda state: state.passages, "passages") as (progress, cancellation),
+        building("text", wish.name) as (progress, cancellation),
     ):
         if wish.engine == "ray" and (cluster := os.environ.get("RAY_ADDRESS", "")) not in {"", "local"}:
             check_sent(load_settings(), wish.name, "its articles", f"the Ray cluster {cluster}", "--no-private")
@@ -316,7 +314,7 @@ def _build_documents(wish: TextWish) -> None:
     embedder = _embedder()
     with (
         marked_private("text", wish.name, wish.privacy.private, documents=True),
-        building("text", wish.name, lambda state: state.passages, "passages") as (progress, cancellation),
+        building("text", wish.name) as (progress, cancellation),
     ):
         manifest = called_for(
             wish,
@@ -332,20 +330,14 @@ def _build_documents(wish: TextWish) -> None:
     note(f"After changes in the folder, run: atomr text sync {wish.name}")
 
 
-text.add_command(sync)
-
-
-@text.command()
-@click.argument("titles", metavar="TITLE...", nargs=-1)
-@click.option("--name", required=True, shell_complete=text_indexes, help="Name of the index.")
-@click.option(
-    "--titles",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Remove the articles with the titles in this file, one per line.",
-)
-def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
+@command(text)
+def remove(
+    titles: tuple[str, ...] = argument(metavar="TITLE..."),
+    name: str = option("Name of the index.", required=True, completes="text_indexes"),
+    file: Path | None = option(
+        "Remove the articles with the titles in this file, one per line.", "--titles", metavar="FILE"
+    ),
+) -> None:
     """Remove articles from a text index, without building it again.
 
     Example: atomr text remove "Lake Como" --name mine
@@ -363,11 +355,12 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
         _report_missing(len(missing), missing[:5])
 
 
-@text.command()
-@click.argument("name", shell_complete=text_indexes)
-@click.option("--limit", type=click.IntRange(min=1), help="Embed only this many passages.")
-@click.option("--background", is_flag=True, help="Leave the processor to everything else on this machine.")
-def embed(name: str, limit: int | None, background: bool) -> None:
+@command(text)
+def embed(
+    name: str = argument(completes="text_indexes"),
+    limit: int | None = option("Embed only this many passages.", type=click.IntRange(min=1)),
+    background: bool = flag("Leave the processor to everything else on this machine."),
+) -> None:
     """Embed the passages of text index NAME that have no vector yet (`text build --vectors later`).
 
     The index can be searched meanwhile. Stop it at any time, and run it again to go on.
@@ -384,7 +377,7 @@ def embed(name: str, limit: int | None, background: bool) -> None:
         give_way()
     embedder = _embedder()
     cancellation = Cancellation()
-    with interrupt(cancellation.cancel), build_progress(lambda state: state.passages, "passages") as progress:
+    with interrupt(cancellation.cancel), build_progress("text") as progress:
         filled = embed_text_index(
             name,
             embedder=embedder,
@@ -422,29 +415,27 @@ def _read_titles(file: Path) -> list[str]:
     """
     from atomr_local.errors import InputError
 
-    try:
-        lines = read_text(file, _TITLES_BYTES).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise InputError(f"{file} cannot be read: {reason}", hint="A file of titles has one title per line.") from error
+    hint = "A file of titles has one title per line."
+    lines = given_text(file, _TITLES_BYTES, hint=hint, no_text="not UTF-8").splitlines()
     titles = [line.strip() for line in lines if line.strip()]
     if not titles:
-        raise InputError(f"{file} contains no title", hint="A file of titles has one title per line.")
+        raise InputError(f"{file} contains no title", hint=hint)
     return titles
 
 
-@text.command()
-@click.argument("query")
-@click.option("-k", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of passages.")
-@click.option(
-    "--text-index",
-    metavar="NAME[,NAME…]",
-    shell_complete=text_indexes,
-    help="Index to use, or several [default: the setting, the only one built, or the starter].",
-)
-@options_of(Within)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def search(part: Within, query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
+@command(text)
+def search(
+    *,
+    query: str = argument(),
+    top_k: int = option("Number of passages.", "-k", type=click.IntRange(1, 50), default=5),
+    text_index: str | None = option(
+        "Index to use, or several [default: the setting, the only one built, or the starter].",
+        metavar="NAME[,NAME…]",
+        completes="text_indexes",
+    ),
+    part: Within,
+    as_json: bool = JSON_ALONE,
+) -> None:
     """Search passages by meaning and by words combined.
 
     Example: atomr text search "who discovered radium" -k 3
@@ -471,7 +462,7 @@ def search(part: Within, query: str, top_k: int, text_index: str | None, as_json
         source = PartOfTexts(whole, places) if places is not None else whole
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
-        print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])
+        print_evidence(found, "title", "text", "score")
         return
     for item in found:
         words = place_words(item.locator)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from atomr_local.assistant.wishes import argument, option
+from atomr_local.cli.options import command
 from atomr_local.errors import InputError
 from atomr_local.system.files import read_text
 from atomr_local.system.sanitize import sanitize_line
@@ -31,9 +34,8 @@ def tree() -> None:
     """
 
 
-@tree.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-def check(files: tuple[Path, ...]) -> int:
+@command(tree)
+def check(files: tuple[Path, ...] = argument(required=True, metavar="FILE...")) -> int:
     """Check each tree of the files; one line for every rejected one, then the counts.
 
     Example: atomr tree check plans.jsonl
@@ -60,10 +62,11 @@ def check(files: tuple[Path, ...]) -> int:
     return 1 if rejected or unread else 0
 
 
-@tree.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--to", "notation", type=click.Choice(["compact", "paper"]), required=True, help="Notation to write.")
-def convert(file: Path, notation: str) -> int:
+@command(tree)
+def convert(
+    file: Path = argument(),
+    notation: Literal["compact", "paper"] = option("Notation to write.", "--to", required=True),
+) -> int:
     """Write the trees of a file in the other notation to standard output.
 
     Rejected trees are left out and reported on standard error.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from atomr_local.cli.options import overrides
-from atomr_local.cli.output import print_json
+from atomr_local.assistant.wishes import argument, option
+from atomr_local.cli.options import JSON_ALONE, command, overrides
+from atomr_local.cli.output import print_evidence
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.sanitize import sanitize_line
 
@@ -18,12 +19,13 @@ def web() -> None:
     """
 
 
-@web.command()
-@click.argument("query")
-@click.option("--web/--no-web", default=None, help="Allow or forbid web search for this call.")
-@click.option("-k", "top_k", type=click.IntRange(1, 20), default=5, show_default=True, help="Number of results.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
+@command(web)
+def search(
+    query: str = argument(),
+    web: bool | None = option("Allow or forbid web search for this call."),
+    top_k: int = option("Number of results.", "-k", type=click.IntRange(1, 20), default=5),
+    as_json: bool = JSON_ALONE,
+) -> None:
     """Search DuckDuckGo. Refused while web access is off.
 
     Example: atomr web search "lunar eclipse" --web
@@ -42,7 +44,7 @@ def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
     )
     found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
-        print_json([{"title": e.title, "text": e.text, "locator": dict(e.locator)} for e in found])
+        print_evidence(found, "title", "text")
         return
     for item in found:
         click.echo(f"{sanitize_line(item.title)}\n  {sanitize_line(item.text)}\n  {item.locator['url']}")

@@ -2,7 +2,7 @@
 
 import { byId, button, make } from "./dom.js";
 import { around } from "./marks.js";
-import { adviceTexts, capitalised, checkText, closest, closestInDocuments, gathered, leftMachine, level, misfit, notFound, placeText, several, shortened, sure, warningText, yourAnswer } from "./words.js";
+import { adviceTexts, alsoClose, capitalised, checkText, closest, closestInDocuments, gathered, leftMachine, level, misfit, notFound, placeText, several, shortened, sure, warningText, yourAnswer } from "./words.js";
 
 const LONG = 120; // characters of an answer, after which a doubt below it might not be seen
 
@@ -63,6 +63,8 @@ export class AnswerPane {
           make(answer.status === "answered" ? "strong" : "em", {}, answer.answer || answer.reason), " ", marks));
         said.push(...passages.map((item) => this.passage(item, state)));
       }
+      const near = answer.status === "answered" ? state.known(answer.closest) : [];
+      if (near.length) said.push(make("h4", {}, alsoClose), ...near.map((item) => this.passage({ ...item, spans: item.spans.slice(0, 1) }, state)));
     }
     const doubts = this.doubts(state).map((text) => make("p", { class: "doubt" }, `⚠ ${text}`));
     const parts = answer.answer.length > LONG ? [...doubts, ...said] : [...said, ...doubts];

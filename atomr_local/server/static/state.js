@@ -65,11 +65,16 @@ export class Question {
     return result.cited.filter((name) => this.evidence.has(name));
   }
 
+  /** Those of the passages whose evidence is there. */
+  known(passages) {
+    return (passages ?? []).filter((item) => this.evidence.has(item.evidence));
+  }
+
   /** The pieces that the answer quotes, or that come closest to a question without one, each with its spans. */
   get passages() {
     const root = this.root?.result;
     if (!this.answer || !["answered", "unknown"].includes(this.answer.status)) return [];
-    if (this.answer.status === "unknown") return (this.answer.closest ?? []).filter((item) => this.evidence.has(item.evidence));
+    if (this.answer.status === "unknown") return this.known(this.answer.closest);
     const all = [...this.nodes.values()].flatMap((view) => view.result?.quotes ?? []);
     const own = root?.quotes ?? [];
     const spans = new Map();

@@ -2,7 +2,7 @@
 
 const WORDS = await (await fetch("/page/words.json", { credentials: "omit" })).json();
 
-export const { notFound, yourAnswer, misfit, ratingMeans, closest, closestInDocuments } = WORDS;
+export const { notFound, yourAnswer, misfit, ratingMeans, closest, closestInDocuments, alsoClose } = WORDS;
 
 const LONGEST_NAME = 60;
 

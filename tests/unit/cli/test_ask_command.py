@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import Atomr
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 from support.grown_steps import GROWN_QUESTION, Scripted
 
 from atomr_local.assistant.assistant import Assistant
 from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.assistant.session import Session
-from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -26,22 +26,6 @@ from atomr_local.strategies.registry import STRATEGIES
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
 Capture = pytest.CaptureFixture[str]
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
-
-
-def refused(capsys: Capture, *arguments: str, status: int = 1) -> str:
-    """What is told on standard error; nothing on standard output, no traceback."""
-    assert atomr(*arguments) == status
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "Traceback" not in printed.err
-    assert "\x1b" not in printed.err
-    return printed.err
 
 
 @pytest.fixture
@@ -68,9 +52,8 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "_load_backbone", lambda *_: None)
 
 
-def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:
-    assert atomr("ask", QUESTION) == 0
-    out = capsys.readouterr().out
+def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, atomr: Atomr) -> None:
+    out = atomr("ask", QUESTION).out
     assert out.splitlines()[0].startswith("The answer is Bob Lee.  (well supported, confidence 0.9")
     assert "  [e2] text: Bob Lee: Bob Lee is the father of Ann." in out
     assert "2. Who is the father of Ann Lee? → Bob Lee" in out
@@ -78,18 +61,18 @@ def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackb
 
 
 def test_an_option_of_the_strategy_is_set_for_one_question_and_kept_in_the_trace(
-    fakes: FakeBackbone, capsys: Capture
+    fakes: FakeBackbone, atomr: Atomr
 ) -> None:
     fakes.replies = [reply("Bob Lee", evidence=[1])]
-    assert atomr("ask", QUESTION, "--strategy", "rag", "--set", "rag.top_k=9", "--set", "rag.top_k=2", "--json") == 0
-    trace = json.loads(capsys.readouterr().out)
+    trace = json.loads(
+        atomr("ask", QUESTION, "--strategy", "rag", "--set", "rag.top_k=9", "--set", "rag.top_k=2", "--json").out
+    )
     assert trace["settings"]["options"]["top_k"] == 2
     assert load_settings().strategies == {}
 
 
-def test_json_prints_the_trace_and_nothing_else(fakes: FakeBackbone, capsys: Capture) -> None:
-    assert atomr("ask", QUESTION, "--json", "--no-web") == 0
-    printed = capsys.readouterr()
+def test_json_prints_the_trace_and_nothing_else(fakes: FakeBackbone, atomr: Atomr) -> None:
+    printed = atomr("ask", QUESTION, "--json", "--no-web")
     trace = json.loads(printed.out)
     assert trace["schema"] == "atomr.trace/1"
     assert trace["answers"] == ["Bob Lee"]
@@ -98,9 +81,8 @@ def test_json_prints_the_trace_and_nothing_else(fakes: FakeBackbone, capsys: Cap
     assert printed.err == ""
 
 
-def test_jsonl_prints_one_event_a_line(fakes: FakeBackbone, capsys: Capture) -> None:
-    assert atomr("ask", QUESTION, "--jsonl") == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_jsonl_prints_one_event_a_line(fakes: FakeBackbone, atomr: Atomr) -> None:
+    lines = [json.loads(line) for line in atomr("ask", QUESTION, "--jsonl").out.splitlines()]
     kinds = [line["event"] for line in lines]
     assert kinds[0] == "question_asked"
     assert kinds[-1] == "finished"
@@ -114,9 +96,10 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STRATEGIES, Scripted.name, Scripted())
 
 
-def test_jsonl_tells_steps_as_they_are_added(fakes: FakeBackbone, scripted: None, capsys: Capture) -> None:
-    assert atomr("ask", "--strategy", "scripted", "--jsonl", GROWN_QUESTION) == 0
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_jsonl_tells_steps_as_they_are_added(fakes: FakeBackbone, scripted: None, atomr: Atomr) -> None:
+    events = [
+        json.loads(line) for line in atomr("ask", "--strategy", "scripted", "--jsonl", GROWN_QUESTION).out.splitlines()
+    ]
     added = [event for event in events if event["event"] == "node_added"]
     assert [(event["node_id"], event["parent"], event["label"]) for event in added] == [
         (1, 0, "round 1"), (2, 1, "follow-up"), (3, 0, "round 2"),
@@ -128,37 +111,31 @@ def test_jsonl_tells_steps_as_they_are_added(fakes: FakeBackbone, scripted: None
     assert parse_trace(events[-1]["trace"]).nodes[3].label == "round 2"
 
 
-def test_a_grown_tree_is_printed_kept_and_shown_again(fakes: FakeBackbone, scripted: None, capsys: Capture) -> None:
-    assert atomr("ask", "--strategy", "scripted", "--verbose", GROWN_QUESTION) == 0
-    printed = capsys.readouterr().out
+def test_a_grown_tree_is_printed_kept_and_shown_again(fakes: FakeBackbone, scripted: None, atomr: Atomr) -> None:
+    printed = atomr("ask", "--strategy", "scripted", "--verbose", GROWN_QUESTION).out
     assert "    1. round 1: search[Metropolis]" in printed
     assert "weighed: Vienna: from the text, rating -0.21" in printed
-    assert atomr("history", "show", "1", "--verbose") == 0
-    shown = capsys.readouterr().out
+    shown = atomr("history", "show", "1", "--verbose").out
     assert shown.endswith(printed)
-    assert atomr("history", "show", "1") == 0
-    assert "weighed" not in capsys.readouterr().out
+    assert "weighed" not in atomr("history", "show", "1").out
 
 
-def test_an_unknown_answer_is_no_error_and_a_failure_is_one(fakes: FakeBackbone, capsys: Capture) -> None:
+def test_an_unknown_answer_is_no_error_and_a_failure_is_one(atomr: Atomr, fakes: FakeBackbone) -> None:
     fakes.replies = [reply()]
-    assert atomr("ask", QUESTION, "--strategy", "closed-book") == 0
-    assert capsys.readouterr().out.startswith("Not found: ")
+    assert atomr("ask", QUESTION, "--strategy", "closed-book").out.startswith("Not found: ")
     fakes.replies = [reply()]
-    assert atomr("ask", QUESTION, "--strategy", "closed-book", "--fail-if-unknown") == 3
-    assert capsys.readouterr().err == ""
+    assert atomr("ask", QUESTION, "--strategy", "closed-book", "--fail-if-unknown", status=3).err == ""
     fakes.replies = [RuntimeError("a bug")]
-    assert "Internal error: RuntimeError: a bug" in refused(capsys, "ask", QUESTION, "--strategy", "closed-book")
+    assert "Internal error: RuntimeError: a bug" in atomr.refused("ask", QUESTION, "--strategy", "closed-book")
 
 
-def test_json_of_a_failed_question_is_still_a_trace(fakes: FakeBackbone, capsys: Capture) -> None:
+def test_json_of_a_failed_question_is_still_a_trace(fakes: FakeBackbone, atomr: Atomr) -> None:
     fakes.replies = [RuntimeError("a bug")]
-    assert atomr("ask", QUESTION, "--json") == 1
-    assert json.loads(capsys.readouterr().out)["status"] == "failed"
+    assert json.loads(atomr("ask", QUESTION, "--json", status=1).out)["status"] == "failed"
 
 
 def test_ctrl_c_cancels_and_what_was_found_is_printed(
-    fakes: FakeBackbone, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    fakes: FakeBackbone, atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancel, cancelled = Assistant.cancel, threading.Event()
 
@@ -175,12 +152,11 @@ def test_ctrl_c_cancels_and_what_was_found_is_printed(
 
     fakes.replies = [interrupted]
     before = signal.getsignal(signal.SIGINT)
-    assert atomr("ask", QUESTION, "--json") == 130
-    assert json.loads(capsys.readouterr().out)["status"] == "cancelled"
+    assert json.loads(atomr("ask", QUESTION, "--json", status=130).out)["status"] == "cancelled"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, capsys: Capture, tmp_path: Path) -> None:
+def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, atomr: Atomr, tmp_path: Path) -> None:
     from atomr_local.tree.compact import parse_compact
     from atomr_local.tree.paper import to_paper
 
@@ -189,8 +165,7 @@ def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, capsys:
     paper.write_text(json.dumps(to_paper(parse_compact(PLAN, QUESTION))), encoding="utf-8")
     for file in (compact, paper):
         fakes.replies = [reply("Bob Lee", evidence=[1])]
-        assert atomr("ask", QUESTION, "--plan", str(file), "--json") == 0
-        assert json.loads(capsys.readouterr().out)["plan"]["origin"] == "file"
+        assert json.loads(atomr("ask", QUESTION, "--plan", str(file), "--json").out)["plan"]["origin"] == "file"
 
 
 @pytest.mark.parametrize(
@@ -207,20 +182,20 @@ def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, capsys:
     ],
 )
 def test_a_wrong_plan_file_is_named(
-    fakes: FakeBackbone, capsys: Capture, tmp_path: Path, content: bytes | None, told: str
+    fakes: FakeBackbone, atomr: Atomr, tmp_path: Path, content: bytes | None, told: str
 ) -> None:
     file = tmp_path / "plan.txt"
     if content is not None:
         file.write_bytes(content)
-    error = refused(capsys, "ask", QUESTION, "--plan", str(file))
+    error = atomr.refused("ask", QUESTION, "--plan", str(file))
     assert error.startswith("Plan not valid: ")
     assert told in error
     assert "→ " in error
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\x1b[2J"])
-def test_an_empty_question_is_refused_with_an_example(fakes: FakeBackbone, capsys: Capture, question: str) -> None:
-    error = refused(capsys, "ask", question)
+def test_an_empty_question_is_refused_with_an_example(fakes: FakeBackbone, atomr: Atomr, question: str) -> None:
+    error = atomr.refused("ask", question)
     assert error.startswith("Input not usable: the question is empty")
     assert "atomr ask" in error
 
@@ -237,14 +212,15 @@ def test_an_empty_question_is_refused_with_an_example(fakes: FakeBackbone, capsy
         ("asc", QUESTION),
     ],
 )
-def test_wrong_usage(capsys: Capture, arguments: tuple[str, ...]) -> None:
-    assert "Error" in refused(capsys, *arguments, status=2)
+def test_wrong_usage(atomr: Atomr, arguments: tuple[str, ...]) -> None:
+    assert "Error" in atomr.refused(*arguments, status=2)
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])
-def test_a_model_path_that_does_not_exist(capsys: Capture, tmp_path: Path, json_flag: list[str]) -> None:
-    assert atomr("ask", QUESTION, "--model", str(tmp_path / "no.gguf"), "--strategy", "closed-book", *json_flag) == 1
-    printed = capsys.readouterr()
+def test_a_model_path_that_does_not_exist(atomr: Atomr, tmp_path: Path, json_flag: list[str]) -> None:
+    printed = atomr(
+        "ask", QUESTION, "--model", str(tmp_path / "no.gguf"), "--strategy", "closed-book", *json_flag, status=1
+    )
     if json_flag:
         assert "no.gguf" in json.loads(printed.out)["warnings"][0]
     else:
@@ -252,16 +228,16 @@ def test_a_model_path_that_does_not_exist(capsys: Capture, tmp_path: Path, json_
     assert "Traceback" not in printed.err
 
 
-def test_a_model_file_that_is_none(capsys: Capture, tmp_path: Path) -> None:
+def test_a_model_file_that_is_none(atomr: Atomr, tmp_path: Path) -> None:
     file = tmp_path / "text.gguf"
     file.write_text("not a model", encoding="utf-8")
-    error = refused(capsys, "ask", QUESTION, "--model", str(file), "--strategy", "closed-book")
+    error = atomr.refused("ask", QUESTION, "--model", str(file), "--strategy", "closed-book")
     assert "text.gguf" in error
     assert "not usable" in error
 
 
-def test_a_model_name_that_is_unknown_is_told_with_those_at_hand(capsys: Capture) -> None:
-    error = refused(capsys, "ask", QUESTION, "--model", "gigantic", "--strategy", "closed-book")
+def test_a_model_name_that_is_unknown_is_told_with_those_at_hand(atomr: Atomr) -> None:
+    error = atomr.refused("ask", QUESTION, "--model", "gigantic", "--strategy", "closed-book")
     assert "'gigantic'" in error
     assert "starter" in error
 
@@ -271,84 +247,74 @@ def fake_index(kind: Any, name: str) -> None:
         publishing.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
 
 
-def test_a_missing_index_and_several_are_told_with_the_option(no_model: None, capsys: Capture) -> None:
+def test_a_missing_index_and_several_are_told_with_the_option(no_model: None, atomr: Atomr) -> None:
     graph_only = ("--sources", "graph", "--model", "starter")
-    error = refused(capsys, "ask", QUESTION, *graph_only, "--graph-index", "nowhere")
+    error = atomr.refused("ask", QUESTION, *graph_only, "--graph-index", "nowhere")
     assert "Index not usable: there is no graph index named 'nowhere'" in error
     fake_index("graph", "one")
     fake_index("graph", "two")
-    error = refused(capsys, "ask", QUESTION, *graph_only)
+    error = atomr.refused("ask", QUESTION, *graph_only)
     assert "several graph indexes are built: one, two" in error
     assert "--graph-index" in error
 
 
-def test_an_index_name_cannot_leave_the_directory(no_model: None, capsys: Capture) -> None:
-    error = refused(capsys, "ask", QUESTION, "--sources", "graph", "--graph-index", "../../etc")
+def test_an_index_name_cannot_leave_the_directory(no_model: None, atomr: Atomr) -> None:
+    error = atomr.refused("ask", QUESTION, "--sources", "graph", "--graph-index", "../../etc")
     assert "etc" in error
 
 
-def test_settings_that_do_not_parse_stop_every_command_that_reads_them(capsys: Capture, own_home: Path) -> None:
+def test_settings_that_do_not_parse_stop_every_command_that_reads_them(atomr: Atomr, own_home: Path) -> None:
     (own_home / "config.toml").write_text("top_k = 'many'", encoding="utf-8")
     for command in (["ask", QUESTION], ["plan", QUESTION], ["config", "show"]):
-        error = refused(capsys, *command)
+        error = atomr.refused(*command)
         assert "Settings not usable: top_k" in error
         assert "config.toml" in error
 
 
-def test_plan_prints_compact_paper_or_json(fakes: FakeBackbone, capsys: Capture) -> None:
+def test_plan_prints_compact_paper_or_json(fakes: FakeBackbone, atomr: Atomr) -> None:
     fakes.replies = [PLAN] * 3
-    assert atomr("plan", QUESTION) == 0
-    assert capsys.readouterr().out == f"0. {QUESTION}\n{PLAN}"
-    assert atomr("plan", QUESTION, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["origin"] == "model"
-    assert atomr("plan", QUESTION, "--paper") == 0
-    assert QUESTION in capsys.readouterr().out
+    assert atomr("plan", QUESTION).out == f"0. {QUESTION}\n{PLAN}"
+    assert json.loads(atomr("plan", QUESTION, "--json").out)["origin"] == "model"
+    assert QUESTION in atomr("plan", QUESTION, "--paper").out
 
 
-def test_a_fallback_plan_is_said_to_be_one(fakes: FakeBackbone, capsys: Capture) -> None:
+def test_a_fallback_plan_is_said_to_be_one(fakes: FakeBackbone, atomr: Atomr) -> None:
     fakes.replies = ["no plan", "none again"]
-    assert atomr("plan", QUESTION) == 0
-    printed = capsys.readouterr()
+    printed = atomr("plan", QUESTION)
     assert "fallback" in printed.err
     assert printed.out == f"0. {QUESTION}\n"
 
 
-def test_strategies_config_and_doctor(capsys: Capture, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert atomr("strategies", "--json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["name"] == "atomr"
+def test_strategies_config_and_doctor(atomr: Atomr, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(atomr("strategies", "--json").out)[0]["name"] == "atomr"
     monkeypatch.setenv("ATOMR_ENDPOINT__API_KEY", "hush")
-    assert atomr("config", "show") == 0
-    out = capsys.readouterr().out
+    out = atomr("config", "show").out
     assert json.loads(out)["web"]["enabled"] is False
     assert "hush" not in out
-    assert atomr("config", "path") == 0
-    assert capsys.readouterr().out.strip() == str(own_home.resolve() / "config.toml")
+    assert atomr("config", "path").out.strip() == str(own_home.resolve() / "config.toml")
 
 
-def test_doctor_finds_what_is_broken_and_says_what_to_do(capsys: Capture, own_home: Path) -> None:
-    status = atomr("doctor", "--json")
-    findings = json.loads(capsys.readouterr().out)
-    assert status == (0 if all(item["state"] == "ok" for item in findings) else 1)
+def test_doctor_finds_what_is_broken_and_says_what_to_do(atomr: Atomr, own_home: Path) -> None:
+    findings = json.loads(atomr("doctor", "--json", status=None).out)
+    assert atomr.status == (0 if all(item["state"] == "ok" for item in findings) else 1)
     assert {"llama-cpp-python", "settings", "starter knowledge"} <= {item["part"] for item in findings}
 
     (store.index_path("graph", "half")).mkdir(parents=True)
     (own_home / "config.toml").write_text('model = "gigantic"', encoding="utf-8")
-    assert atomr("doctor", "--json") == 1
-    broken = {item["part"]: item for item in json.loads(capsys.readouterr().out) if item["state"] != "ok"}
+    broken = {
+        item["part"]: item for item in json.loads(atomr("doctor", "--json", status=1).out) if item["state"] != "ok"
+    }
     assert {"model", "graph index half"} <= set(broken)
     assert all(item["advice"] for item in broken.values())
-    assert atomr("doctor") == 1
-    assert "broken   graph index half" in capsys.readouterr().out
+    assert "broken   graph index half" in atomr("doctor", status=1).out
 
     (own_home / "config.toml").write_text("model = ", encoding="utf-8")
-    assert atomr("doctor") == 1
-    assert "config.toml" in capsys.readouterr().out
+    assert "config.toml" in atomr("doctor", status=1).out
 
 
 @pytest.mark.parametrize("command", ["ask", "plan", "strategies", "doctor", "config"])
-def test_every_help_has_an_example(capsys: Capture, command: str) -> None:
-    assert atomr(command, "--help") == 0
-    assert "Example: atomr " in capsys.readouterr().out
+def test_every_help_has_an_example(atomr: Atomr, command: str) -> None:
+    assert "Example: atomr " in atomr(command, "--help").out
 
 
 def test_an_error_without_hint_has_no_arrow(capsys: Capture) -> None:

@@ -52,7 +52,7 @@ def test_durations(seconds: float, words: str) -> None:
 def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(progress_module.time, "monotonic", clock)
-    with build_progress(lambda state: state.passages, "passages") as show:
+    with build_progress("text") as show:
         for step in range(9):
             show(State("embedding", 100 * step, 100 * step))
             clock.now += 10
@@ -72,7 +72,7 @@ def test_what_is_told_beside_the_bar_has_a_line_of_its_own(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with build_progress(lambda state: state.passages, "passages") as show:
+    with build_progress("text") as show:
         show(State("embedding", 100, 1))
         note("it\x1b[2J goes on")
     _, err = capsys.readouterr()

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.command_line import Atomr
 from support.gguf_files import lora_adapter
 from support.places import ROOT
 
@@ -11,20 +13,20 @@ from atomr_local import __version__
 from atomr_local.cli import doctor as doctor_command
 from atomr_local.cli import doctor as doctor_deep
 from atomr_local.cli.doctor import Finding
-from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 
-Capture = pytest.CaptureFixture[str]
+
+def findings(atomr: Atomr, *options: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(atomr("doctor", *options, "--json", status=None).out)
+    return found
 
 
-def doctor(capsys: Capture) -> dict[str, dict[str, str]]:
+def doctor(atomr: Atomr) -> dict[str, dict[str, str]]:
     """What is not ok, by part; the exit status goes with it."""
-    with pytest.raises(SystemExit) as stop:
-        main(["doctor", "--json"])
-    bad = {item["part"]: item for item in json.loads(capsys.readouterr().out) if item["state"] != "ok"}
-    assert stop.value.code == (1 if bad else 0)
+    bad = {item["part"]: item for item in findings(atomr) if item["state"] != "ok"}
+    assert atomr.status == (1 if bad else 0)
     return bad
 
 
@@ -44,48 +46,44 @@ def doctor(capsys: Capture) -> dict[str, dict[str, str]]:
     ],
 )
 def test_what_the_settings_choose_and_is_not_there(
-    capsys: Capture, own_home: Path, line: str, part: str, named: str
+    atomr: Atomr, own_home: Path, line: str, part: str, named: str
 ) -> None:
     (own_home / "config.toml").write_text(line)
-    found = doctor(capsys)[part]
+    found = doctor(atomr)[part]
     assert named in found["detail"]
     assert found["advice"]
 
 
 def test_options_are_looked_at_and_those_of_a_strategy_that_is_not_installed_are_no_fault(
-    capsys: Capture, own_home: Path
+    atomr: Atomr, own_home: Path
 ) -> None:
     (own_home / "config.toml").write_text("strategies.rag.top_k = 4\nstrategies.gone.x = 1\n")
-    with pytest.raises(SystemExit):
-        main(["doctor", "--json"])
-    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    found = {item["part"]: item for item in findings(atomr)}
     assert (found["options of rag"]["state"], found["options of rag"]["detail"]) == ("ok", "top_k = 4")
     assert found["options of gone"]["state"] == "ok"
     assert "no strategy named 'gone' is installed" in found["options of gone"]["detail"]
     (own_home / "config.toml").write_text('[strategies."a\\u001b[2Jb"]\nx = 1\n')
-    with pytest.raises(SystemExit):
-        main(["doctor"])
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in atomr("doctor", status=None).out
 
 
-def test_an_adapter_is_no_model(capsys: Capture, own_home: Path) -> None:
+def test_an_adapter_is_no_model(atomr: Atomr, own_home: Path) -> None:
     file = lora_adapter(own_home / "lora.gguf", {})
     (own_home / "config.toml").write_text(f'model = "{file}"')
-    assert "lora.gguf" in doctor(capsys)["model"]["detail"]
+    assert "lora.gguf" in doctor(atomr)["model"]["detail"]
 
 
-def test_an_index_without_its_parts(capsys: Capture) -> None:
+def test_an_index_without_its_parts(atomr: Atomr) -> None:
     for kind in store.KINDS:
         with publishing.resumable(kind, "mine") as scratch:
             publishing.publish(scratch, store.Manifest(kind, "mine", {"articles": 1}, []))
-    found = doctor(capsys)
+    found = doctor(atomr)
     assert found["text index mine"]["detail"] == "passages.lance is missing"
     assert found["graph index mine"]["detail"] == "oxigraph and names.sqlite are missing"
     assert "atomr graph build" in found["graph index mine"]["advice"]
 
 
 def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_settings: object) -> list[Finding]:
         raise ModelError("it is broken", hint="Mend it.")
@@ -94,15 +92,13 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
         return [Finding("second", "missing", "not there", facts={"of": 3})]
 
     monkeypatch.setattr(doctor_deep, "CHECKS", {"first": fails, "second": works})
-    with pytest.raises(SystemExit) as stop:
-        main(["doctor", "--deep", "--json"])
-    found = json.loads(capsys.readouterr().out)[-2:]
-    assert stop.value.code == 1
+    found = findings(atomr, "--deep")[-2:]
+    assert atomr.status == 1
     assert found == [
         {"part": "first", "state": "broken", "detail": "it is broken", "advice": "Mend it."},
         {"part": "second", "state": "missing", "detail": "not there", "advice": "", "facts": {"of": 3}},
     ]
-    assert "first" not in doctor(capsys)  # not without --deep
+    assert "first" not in doctor(atomr)  # not without --deep
 
 
 @pytest.mark.parametrize(
@@ -123,7 +119,7 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
     ],
 )
 def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
-    capsys: Capture,
+    atomr: Atomr,
     monkeypatch: pytest.MonkeyPatch,
     own_home: Path,
     can: bool,
@@ -142,24 +138,18 @@ def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
     facts = {"gpu": can, "system": "CPU : AVX = 1 | ", **({} if used is None else {"gpu_layers": used})}
     monkeypatch.setattr(runner, "run_probe", lambda task, way, measure: Attempt(way, "ok", "text", facts=dict(facts)))
     (own_home / "config.toml").write_text(f"llm.gpu_layers = {wanted}\n")
-    with pytest.raises(SystemExit):
-        main(["doctor", "--deep", "--json"])
-    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    found = {item["part"]: item for item in findings(atomr, "--deep")}
     assert (found["GPU"]["state"], found["GPU"]["detail"]) == ("ok", told)
     assert found["GPU"]["facts"] == {"offload": can, "wanted": wanted, "layers": used}
     assert found["library build flags"]["detail"] == "CPU : AVX = 1"
 
 
 def test_it_tells_how_the_program_was_installed_and_which_extras_it_has(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_command, "installed_extras", lambda: {"starter": True, "serve": True, "zim": False})
-    with pytest.raises(SystemExit):
-        main(["doctor", "--json"])
-    [own] = [item for item in json.loads(capsys.readouterr().out) if item["part"] == "atomr-local"]
+    [own] = [item for item in findings(atomr) if item["part"] == "atomr-local"]
     assert own["state"] == "ok"
     assert own["detail"] == f"{__version__}, installed from {ROOT}; extras: starter, serve; not installed: zim"
     monkeypatch.setattr(doctor_command, "installed_extras", dict)
-    with pytest.raises(SystemExit):
-        main(["doctor", "--json"])
-    assert "extras: none" in capsys.readouterr().out
+    assert "extras: none" in str(findings(atomr))

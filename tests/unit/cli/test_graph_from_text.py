@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.command_line import Atomr
 from support.crossing_world import build_world
 from support.graph_world import Asker
 
-from atomr_local.cli.main import main
 from atomr_local.indexing.store import read_manifest
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.nodes import Operator
 
-Ran = tuple[int, str, str]
-
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> Atomr:
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     build_world(tmp_path / "home")
 
-    def call(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exited:
-            main(list(arguments))
-        out, err = capsys.readouterr()
-        return int(str(exited.value.code or 0)), out, err
-
-    return call
+    return atomr
 
 
-def test_a_graph_of_set_phrases(run: Callable[..., Ran], tmp_path: Path) -> None:
-    status, out, _ = run("graph", "from-text", "cross", "--name", "stated")
-    assert status == 0
+def test_a_graph_of_set_phrases(run: Atomr, tmp_path: Path) -> None:
+    out = run("graph", "from-text", "cross", "--name", "stated").out
     assert "facts of 7 pages, 0 of them read by the model" in out
     file = tmp_path / "home" / "facts" / "stated.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -44,12 +34,12 @@ def test_a_graph_of_set_phrases(run: Callable[..., Ran], tmp_path: Path) -> None
     directory = tmp_path / "home" / "indexes" / "graph" / "stated"
     assert read_manifest(directory).counts["triples"] == len(lines)
 
-    status, again, err = run("graph", "from-text", "cross", "--name", "stated")
-    assert (status, again) == (0, out)
+    again, err = run("graph", "from-text", "cross", "--name", "stated")
+    assert again == out
     assert "7 pages are read already" in err
 
 
-def test_an_answer_of_that_graph_shows_where_it_is_stated(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_an_answer_of_that_graph_shows_where_it_is_stated(run: Atomr, tmp_path: Path) -> None:
     run("graph", "from-text", "cross", "--name", "stated")
     with closing(GraphSource.open(tmp_path / "home" / "indexes" / "graph" / "stated")) as source:
         [evidence] = Asker(source).request(Operator.RELATE, "The Lake", "director").evidence
@@ -65,12 +55,11 @@ Hydrogen is a chemical element.</text></revision></page></mediawiki>"""
 
 
 @pytest.mark.slow
-def test_fields_of_infoboxes_are_facts_with_their_passage(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_fields_of_infoboxes_are_facts_with_their_passage(run: Atomr, tmp_path: Path) -> None:
     dump = tmp_path / "dump.xml"
     dump.write_text(DUMP, encoding="utf-8")
-    assert run("text", "build", str(dump), "--name", "elements", "--vectors", "later")[0] == 0
-    status, out, err = run("graph", "from-text", "elements")
-    assert status == 0
+    run("text", "build", str(dump), "--name", "elements", "--vectors", "later")
+    out, err = run("graph", "from-text", "elements")
     assert "2 facts of 1 pages, 0 of them read by the model, 2 from infoboxes" in out
     assert "1 in fields of infoboxes that fit no known property" in err
     facts = [json.loads(line) for line in (tmp_path / "home/facts/elements.jsonl").read_text().splitlines()]
@@ -84,43 +73,38 @@ def test_fields_of_infoboxes_are_facts_with_their_passage(run: Callable[..., Ran
     assert "Stated in “Hydrogen”: infobox, melting point: 13.99 K (−259.16 °C)" in evidence.text
 
 
-def test_facts_alone_build_nothing(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_facts_alone_build_nothing(run: Atomr, tmp_path: Path) -> None:
     out = tmp_path / "mine.jsonl"
-    status, told, _ = run("graph", "from-text", "cross", "--facts-only", "--out", str(out), "--pages", "2")
-    assert status == 0
+    told = run("graph", "from-text", "cross", "--facts-only", "--out", str(out), "--pages", "2").out
     assert "facts of 2 pages" in told
     assert out.exists()
     assert not (tmp_path / "home" / "indexes" / "graph" / "stated").exists()
 
 
-def test_another_graph_of_that_name_is_not_replaced(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_another_graph_of_that_name_is_not_replaced(run: Atomr, tmp_path: Path) -> None:
     before = read_manifest(tmp_path / "home" / "indexes" / "graph" / "cross")
-    status, _, err = run("graph", "from-text", "cross")
-    assert status != 0
+    err = run("graph", "from-text", "cross", status=1).err
     assert "--name" in err
     assert read_manifest(tmp_path / "home" / "indexes" / "graph" / "cross") == before
 
 
-def test_an_index_that_is_not_there_and_a_bad_name_are_told(run: Callable[..., Ran]) -> None:
-    status, _, err = run("graph", "from-text", "nowhere")
-    assert status != 0
+def test_an_index_that_is_not_there_and_a_bad_name_are_told(run: Atomr) -> None:
+    err = run("graph", "from-text", "nowhere", status=1).err
     assert "there is no text index named 'nowhere'" in err
-    assert run("graph", "from-text", "cross", "--name", "../up")[0] != 0
+    run("graph", "from-text", "cross", "--name", "../up", status=1)
 
 
-def test_a_private_index_makes_no_public_graph_and_is_not_read_elsewhere(run: Callable[..., Ran]) -> None:
+def test_a_private_index_makes_no_public_graph_and_is_not_read_elsewhere(run: Atomr) -> None:
     run("indexes", "private", "cross")
-    status, _, err = run("graph", "from-text", "cross", "--name", "public")
-    assert status != 0
+    err = run("graph", "from-text", "cross", "--name", "public", status=1).err
     assert "--share-private" in err
-    assert run("graph", "from-text", "cross", "--name", "public", "--facts-only", "--share-private")[0] == 0
+    run("graph", "from-text", "cross", "--name", "public", "--facts-only", "--share-private")
 
 
 def test_passages_of_a_private_index_do_not_go_to_a_model_elsewhere(
-    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    run: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("indexes", "private", "cross")
     monkeypatch.setenv("ATOMR_ENDPOINT__URL", "https://models.example.org/v1")
-    status, _, err = run("graph", "from-text", "cross", "--with-model", "--facts-only")
-    assert status != 0
+    err = run("graph", "from-text", "cross", "--with-model", "--facts-only", status=1).err
     assert "on another machine" in err

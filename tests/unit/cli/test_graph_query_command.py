@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import Atomr
 
-from atomr_local.cli.main import main
 from atomr_local.indexing.graph_index.index import build_graph_index
 
-Capture = pytest.CaptureFixture[str]
 # Hundreds of millions of rows, the first at once.
 MANY = ("SELECT ?p { ?s ?p ?o . ?a ?b ?c . ?d ?e ?f }", "--limit", "1000000000")
 NAMES = "SELECT ?name ?nothing { ?s rdfs:label ?name } ORDER BY ?name"
@@ -31,55 +30,47 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def query(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(["graph", "query", *arguments])
-    return int(stop.value.code or 0)
-
-
 @pytest.fixture(autouse=True)
 def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_HOME", str(home))
 
 
-def test_lines_are_safe_and_the_cap_is_told(capsys: Capture) -> None:
-    assert query(NAMES, "--limit", "2") == 0
-    printed = capsys.readouterr()
+@pytest.fixture
+def query(capsys: pytest.CaptureFixture[str]) -> Atomr:
+    return Atomr(capsys, "graph", "query")
+
+
+def test_lines_are_safe_and_the_cap_is_told(query: Atomr) -> None:
+    printed = query(NAMES, "--limit", "2")
     assert printed.out == "name\tnothing\nFar land\t\ntown 000\t\n"
     assert printed.err == "There are more than 2 rows; the rest were left out. --limit raises the maximum.\n"
-    assert query("SELECT ?x { ?x rdfs:label 'none' }") == 0
-    assert capsys.readouterr() == ("x\n", "")
+    assert query("SELECT ?x { ?x rdfs:label 'none' }") == ("x\n", "")
 
 
-def test_json_is_one_document_of_many_batches(capsys: Capture) -> None:
-    assert query(NAMES, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_is_one_document_of_many_batches(query: Atomr) -> None:
+    found = json.loads(query(NAMES, "--json").out)
     assert (found["variables"], len(found["rows"]), found["cut"]) == (["name", "nothing"], 301, False)
     assert found["rows"][1] == {"name": "town 000"}
-    assert query(NAMES, "--json", "--limit", "300") == 0
-    printed = capsys.readouterr()
+    printed = query(NAMES, "--json", "--limit", "300")
     assert (json.loads(printed.out)["cut"], printed.err) == (True, "")
-    assert query("SELECT ?x { ?x rdfs:label 'none' }", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"variables": ["x"], "rows": [], "cut": False}
-    assert query("ASK { ?x rdfs:label 'none' }", "--json") == 0
-    assert capsys.readouterr().out == '{"boolean": false}\n'
+    out = query("SELECT ?x { ?x rdfs:label 'none' }", "--json").out
+    assert json.loads(out) == {"variables": ["x"], "rows": [], "cut": False}
+    assert query("ASK { ?x rdfs:label 'none' }", "--json").out == '{"boolean": false}\n'
 
 
-def test_json_lines_are_an_object_a_row(capsys: Capture) -> None:
-    assert query(NAMES, "--jsonl", "--limit", "2") == 0
-    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == [
+def test_json_lines_are_an_object_a_row(query: Atomr) -> None:
+    assert [json.loads(line)["name"] for line in query(NAMES, "--jsonl", "--limit", "2").out.splitlines()] == [
         "Far\tland\x1b[2J",
         "town 000",
     ]
-    assert query(NAMES, "--jsonl", "--json") == 2
+    query(NAMES, "--jsonl", "--json", status=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["", "--json", "--jsonl"])
-def test_what_was_found_before_the_time_limit_is_kept(form: str, capsys: Capture) -> None:
+def test_what_was_found_before_the_time_limit_is_kept(form: str, query: Atomr) -> None:
     for limit in (1, 5, 25, 100):  # the first is enough for rows unless the machine has much else to do
-        assert query(*MANY, "--timeout", str(limit), *([form] if form else [])) == 1
-        printed = capsys.readouterr()
+        printed = query(*MANY, "--timeout", str(limit), *([form] if form else []), status=1)
         assert printed.err.startswith(f"Query stopped: the query took longer than {limit} seconds")
         told = re.search(r"; .* (\d+) rows", printed.err)
         if told is not None:
@@ -99,9 +90,8 @@ def test_what_was_found_before_the_time_limit_is_kept(form: str, capsys: Capture
 
 
 @pytest.mark.parametrize("form", ["--json", "--limit=1"])
-def test_a_query_that_fails_prints_no_data(form: str, capsys: Capture) -> None:
-    assert query("SELECT nonsense", form) == 1
-    printed = capsys.readouterr()
+def test_a_query_that_fails_prints_no_data(form: str, query: Atomr) -> None:
+    printed = query("SELECT nonsense", form, status=1)
     assert printed.out == ""
     assert printed.err.startswith("Query refused: the query is not valid")
 

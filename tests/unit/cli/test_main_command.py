@@ -10,19 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
 from support.stopping import needs_stopping, stop_while_it_waits
 
-from atomr_local.cli.main import main
 from atomr_local.cli.output import interrupt
 
 Capture = pytest.CaptureFixture[str]
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
 
 
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -68,7 +62,7 @@ def test_the_second_ctrl_c_breaks_off() -> None:
     ("kind", "place"),
     [("text", "text_index.index.build_text_index"), ("graph", "graph_index.index.build_graph_index")],
 )
-def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_ctrl_c_cancels_a_build(atomr: Atomr, kind: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
 
     def build(*_: Any, cancellation: Any, **__: Any) -> None:
@@ -78,9 +72,8 @@ def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(f"atomr_local.indexing.{place}", build)
     monkeypatch.setattr("atomr_local.indexing.embedding.embedder.SentenceEmbedder", lambda *_, **__: FakeEmbedder())
-    assert atomr(kind, "build", "x.jsonl", "--name", "mine") == 130
+    assert atomr(kind, "build", "x.jsonl", "--name", "mine", status=130).err.endswith("Cancelled\n")
     assert ended == ["in good order"]
-    assert capsys.readouterr().err.endswith("Cancelled\n")
 
 
 LONG = """
@@ -113,12 +106,5 @@ def test_no_output_is_lost_when_the_program_is_stopped_for_a_while(unbuffered: s
         ("a\x1b[2Jb", "there is no command"),
     ],
 )
-def test_an_unknown_command_is_told_with_what_was_meant(
-    given: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main([given])
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert told in error
-    assert "\x1b" not in error
+def test_an_unknown_command_is_told_with_what_was_meant(given: str, told: str, atomr: Atomr) -> None:
+    assert told in atomr.refused(given, status=2)

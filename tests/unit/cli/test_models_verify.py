@@ -7,28 +7,27 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.command_line import Atomr
 from support.gguf_files import gguf_bytes
 
-from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.models.catalog import find as record
 from atomr_local.models.catalog import find as starter
 from atomr_local.models.catalog.find import adapter_card, require_whole, sha256_of, verify_embedder, verify_model
 from atomr_local.models.gguf import read_header
 from atomr_local.models.llama import weights as preparation
+from atomr_local.models.llama.engine import RunOptions
 from atomr_local.models.llama.prefix_cache import Snapshots
 from atomr_local.models.llama.weights import prepare
 from atomr_local.system import paths
 
-Capture = pytest.CaptureFixture[str]
 CONTENT = gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))})
 
 
-def run(capsys: Capture, *arguments: str) -> tuple[int, list[dict[str, str]], str]:
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--json"])
-    told = capsys.readouterr()
-    return int(stop.value.code or 0), json.loads(told.out), told.err
+def rows_of(atomr: Atomr, *arguments: str, status: int) -> tuple[list[dict[str, str]], str]:
+    """What is printed as JSON, and what is told beside."""
+    out, err = atomr(*arguments, "--json", status=status)
+    return json.loads(out), err
 
 
 def flip(path: Path, at: int = -1) -> None:
@@ -53,32 +52,26 @@ def read_prompt(own_home: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_damage_in_the_cache_is_found(capsys: Capture, weights: Path, read_prompt: Path) -> None:
-    status, rows, _ = run(capsys, "models", "verify")
-    assert status == 0
+def test_damage_in_the_cache_is_found(atomr: Atomr, weights: Path, read_prompt: Path) -> None:
+    rows, _ = rows_of(atomr, "models", "verify", status=0)
     assert {row["name"].split()[0] for row in rows if not row["problem"]} >= {"prepared", "read"}
     flip(weights)
     flip(read_prompt)
-    status, rows, _ = run(capsys, "models", "verify")
-    assert status == 1
+    rows, _ = rows_of(atomr, "models", "verify", status=1)
     assert sorted(row["name"].split()[0] for row in rows if row["problem"]) == ["prepared", "read"]
-    status, findings, _ = run(capsys, "doctor")
+    findings, _ = rows_of(atomr, "doctor", status=1)
     broken = {item["part"].split()[0]: item for item in findings if item["state"] == "broken"}
-    assert status == 1
     assert str(weights) in broken["prepared"]["detail"] and "rebuilds it" in broken["prepared"]["advice"]
     assert "1 of 1" in broken["read"]["detail"]
-    status, rows, told = run(capsys, "models", "verify", "--repair")
-    assert status == 0 and "deleted" in told
+    rows, told = rows_of(atomr, "models", "verify", "--repair", status=0)
+    assert "deleted" in told
     assert not weights.exists() and not read_prompt.exists()
-    status, rows, _ = run(capsys, "models", "verify")
-    assert status == 0
+    rows, _ = rows_of(atomr, "models", "verify", status=0)
 
 
-def test_what_to_do_is_told(capsys: Capture, weights: Path) -> None:
+def test_what_to_do_is_told(atomr: Atomr, weights: Path) -> None:
     flip(weights)
-    with pytest.raises(SystemExit):
-        main(["models", "verify"])
-    told = capsys.readouterr()
+    told = atomr("models", "verify", status=1)
     assert "damaged: its content is not what was written" in told.out
     assert "rebuilds it" in told.err and "--repair" in told.err
 
@@ -131,7 +124,7 @@ def test_a_card_or_list_that_is_no_such_thing_is_no_checksum(tmp_path: Path) -> 
 
 
 def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
-    own_home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    own_home: Path, atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = own_home / "m.gguf"
     model.write_bytes(CONTENT)
@@ -139,10 +132,7 @@ def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
     record.record_path(model).write_bytes(known.text())
     flip(model)
     ask = ["ask", "Who wrote Emma?", "--strategy", "closed-book", "--model", str(model)]
-    with pytest.raises(SystemExit) as stop:
-        main(ask)
-    assert stop.value.code == 1
-    assert "is damaged: its SHA-256" in capsys.readouterr().err
+    assert "is damaged: its SHA-256" in atomr(*ask, status=1).err
 
     def reached(*_: object, **__: object) -> None:
         raise ModelError("the model is about to be tried out")
@@ -152,11 +142,10 @@ def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
     kept = own_home / "cache" / "weights"
     kept.mkdir(parents=True)
     name = preparation.fingerprint(preparation.VERSION, "Q8_0", files=(model, None))
-    assert not preparation.is_prepared(model, None, "auto", own_home / "cache")
+    options = RunOptions(storage="auto", cache=own_home / "cache")
+    assert not preparation.is_prepared(model, None, options)
     (kept / f"{name}.{'0' * 32}.gguf").touch()
-    assert preparation.is_prepared(model, None, "auto", own_home / "cache")
-    assert not preparation.is_prepared(model, None, None, own_home / "cache")
-    assert not preparation.is_prepared(model, model, "auto", own_home / "cache")
-    with pytest.raises(SystemExit):
-        main(ask)
-    assert "about to be tried out" in capsys.readouterr().err
+    assert preparation.is_prepared(model, None, options)
+    assert not preparation.is_prepared(model, None, RunOptions(cache=own_home / "cache"))
+    assert not preparation.is_prepared(model, model, options)
+    assert "about to be tried out" in atomr(*ask, status=1).err

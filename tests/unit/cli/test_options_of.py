@@ -1,4 +1,4 @@
-"""Options declared once, as the fields of a class."""
+"""Options declared once, as the fields of a class or in the signature of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from atomr_local.assistant.wishes import argument, command_of, flag, option, parameters
-from atomr_local.cli.options import options_of
+from atomr_local.cli.options import command
 
 
 @parameters
@@ -35,14 +35,12 @@ class Wish:
 def run() -> Callable[..., tuple[Wish, bool]]:
     got: list[tuple[Wish, bool]] = []
 
-    @click.command()
-    @options_of(Wish)
-    @click.option("--last", is_flag=True)
-    def command(wish: Wish, last: bool) -> None:
+    @command()
+    def made(wish: Wish, last: bool = flag("The last.")) -> None:
         got.append((wish, last))
 
     def call(*words: str) -> tuple[Wish, bool]:
-        result = CliRunner().invoke(command, words)
+        result = CliRunner().invoke(made, words)
         if result.exit_code:
             raise AssertionError(result.output)
         if not got:
@@ -78,14 +76,13 @@ def test_what_does_not_fit_is_refused(run: Callable[..., tuple[Wish, bool]], wor
 
 
 def test_the_parameters_stand_in_the_order_of_the_fields_with_defaults_shown() -> None:
-    @click.command()
-    @options_of(Wish)
-    def command(wish: Wish) -> None:
+    @command(name="do")
+    def made(wish: Wish) -> None:
         """Do it."""
 
-    assert [item.name for item in command.params] == ["inputs", "format_", "rows", "web", "exclude", "names", "as_json"]
-    told = CliRunner().invoke(command, ["--help"]).output
-    assert "Usage: command [OPTIONS] INPUT..." in told
+    assert [item.name for item in made.params] == ["inputs", "format_", "rows", "web", "exclude", "names", "as_json"]
+    told = CliRunner().invoke(made, ["--help"]).output
+    assert "Usage: do [OPTIONS] INPUT..." in told
     assert "--format [auto|csv]    Format.  [default: auto]" in told
     assert "--web / --no-web       Search the web.\n" in told
 
@@ -104,3 +101,23 @@ def test_the_words_of_a_command_give_the_fields_that_they_were_made_of(run: Call
 def test_a_field_that_a_wish_does_not_have_is_refused() -> None:
     with pytest.raises(AssertionError, match="Wish has no colour"):
         command_of(Wish, colour="red")
+
+
+def test_a_command_of_a_group_has_the_name_of_its_function() -> None:
+    group = click.Group("all")
+
+    @command(group)
+    def list_() -> str:
+        return "listed"
+
+    @command(group)
+    def from_text(
+        *, number: int = argument(type=click.IntRange(min=1)), shared: Shared, as_json: bool = flag("JSON.", "--json")
+    ) -> tuple[int, Shared, bool]:
+        return number, shared, as_json
+
+    assert sorted(group.commands) == ["from-text", "list"]
+    assert [item.name for item in group.commands["from-text"].params] == ["number", "web", "as_json"]
+    run = CliRunner().invoke(group, ["from-text", "3", "--web"], standalone_mode=False)
+    assert run.return_value == (3, Shared(web=True), False)
+    assert CliRunner().invoke(group, ["from-text", "0"]).exit_code == 2

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from atomr_local.cli.main import main
+from support.command_line import Atomr
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here"),
@@ -61,9 +60,7 @@ COMMANDS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("make", [fifo, unix_socket, device, directory])
-def test_what_is_no_file_is_refused(
-    own_home: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], Path], command: str
-) -> None:
+def test_what_is_no_file_is_refused(own_home: Path, atomr: Atomr, make: Callable[[Path], Path], command: str) -> None:
     if make is device and sys.platform == "win32":
         pytest.skip("no such device")
     if command == "verify" and make is device:
@@ -71,19 +68,11 @@ def test_what_is_no_file_is_refused(
     file = make(own_home / "given.gguf")
     (own_home / "corpus.jsonl").write_text('{"id": "1", "title": "A", "text": "b"}\n')
     arguments = [part.format(file=file, home=own_home) for part in COMMANDS[command]]
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    told = capsys.readouterr()
-    assert stop.value.code == 1, told
-    assert str(file) in told.out + told.err
-    assert "Traceback" not in told.out + told.err
+    assert str(file) in "".join(atomr(*arguments, status=1))
 
 
-def test_an_adapter_and_its_card_that_are_fifos(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_adapter_and_its_card_that_are_fifos(own_home: Path, atomr: Atomr) -> None:
     file, card = fifo(own_home / "lora.gguf"), fifo(own_home / "lora.json")
     (own_home / "config.toml").write_text(f'adapter = "{file}"')
-    with pytest.raises(SystemExit) as stop:
-        main(["ask", "Who wrote Emma?", "--strategy", "closed-book"])
-    assert stop.value.code == 1
-    assert "FIFO" in capsys.readouterr().err
+    assert "FIFO" in atomr("ask", "Who wrote Emma?", "--strategy", "closed-book", status=1).err
     assert card.is_fifo()

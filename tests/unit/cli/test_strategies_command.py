@@ -5,33 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.command_line import Atomr
 
-from atomr_local.cli.main import main
 from atomr_local.strategies.registry import STRATEGIES
 
-Capture = pytest.CaptureFixture[str]
 
-
-def atomr(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    printed = capsys.readouterr()
-    assert "Traceback" not in printed.err
-    return int(ended.value.code or 0), printed.out, printed.err
-
-
-def test_the_list_has_a_line_each(capsys: Capture) -> None:
-    status, out, err = atomr(capsys, "strategies")
-    assert (status, err) == (0, "")
+def test_the_list_has_a_line_each(atomr: Atomr) -> None:
+    out, err = atomr("strategies")
+    assert err == ""
     assert [line.split()[0] for line in out.splitlines()] == list(STRATEGIES)
-    assert [item["name"] for item in json.loads(atomr(capsys, "strategies", "--json")[1])] == list(STRATEGIES)
+    assert [item["name"] for item in json.loads(atomr("strategies", "--json").out)] == list(STRATEGIES)
 
 
 @pytest.mark.parametrize("name", list(STRATEGIES))
-def test_of_each_it_is_told_what_it_needs_takes_and_can_be_set_to(capsys: Capture, name: str) -> None:
-    status, out, _ = atomr(capsys, "strategies", name)
-    told = json.loads(atomr(capsys, "strategies", name, "--json")[1])
-    assert status == 0
+def test_of_each_it_is_told_what_it_needs_takes_and_can_be_set_to(atomr: Atomr, name: str) -> None:
+    out = atomr("strategies", name).out
+    told = json.loads(atomr("strategies", name, "--json").out)
     assert out.startswith(f"{name}: ")
     assert max(map(len, out.splitlines())) < 80
     labels = [line[:14] for line in out.splitlines() if line[:1].strip()][1:]
@@ -45,20 +34,18 @@ def test_of_each_it_is_told_what_it_needs_takes_and_can_be_set_to(capsys: Captur
 
 
 def test_an_option_is_shown_with_default_bounds_meaning_and_what_holds(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATOMR_STRATEGIES__RAG__TOP_K", "5")
-    out = atomr(capsys, "strategies", "rag")[1]
+    out = atomr("strategies", "rag").out
     assert "top_k (whole number, 1 to 50, or none; default none; now 5)\n    Pieces of evidence" in out
-    told = json.loads(atomr(capsys, "strategies", "rag", "--json")[1])
+    told = json.loads(atomr("strategies", "rag", "--json").out)
     option = next(option for option in told["options"] if option["name"] == "top_k")
     assert (option["default"], option["value"], option["values"]) == (None, 5, "whole number, 1 to 50, or none")
 
 
-def test_an_unknown_name_is_told_with_those_that_exist(capsys: Capture) -> None:
-    status, out, err = atomr(capsys, "strategies", "ma\x1bgic")
-    assert (status, out) == (1, "")
-    assert "Known: atomr, rag" in err and "\x1b" not in err
+def test_an_unknown_name_is_told_with_those_that_exist(atomr: Atomr) -> None:
+    assert "Known: atomr, rag" in atomr.refused("strategies", "ma\x1bgic")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +66,6 @@ def test_an_unknown_name_is_told_with_those_that_exist(capsys: Capture) -> None:
     ],
 )
 def test_what_cannot_be_set_is_told_with_what_can(
-    capsys: Capture, command: tuple[str, ...], given: str, status: int, told: str
+    atomr: Atomr, command: tuple[str, ...], given: str, status: int, told: str
 ) -> None:
-    ended, out, err = atomr(capsys, *command, "--set", given)
-    assert (ended, out) == (status, "")
-    assert told in " ".join(err.split())
+    assert told in " ".join(atomr.refused(*command, "--set", given, status=status).split())

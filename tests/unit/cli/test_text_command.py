@@ -4,21 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
 
-from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
 from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.system import paths
-
-Capture = pytest.CaptureFixture[str]
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture
@@ -41,48 +33,42 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_build_then_search(embedder: None, corpus: Path, capsys: Capture) -> None:
-    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
-    out, err = capsys.readouterr()
+def test_build_then_search(embedder: None, corpus: Path, atomr: Atomr) -> None:
+    out, err = atomr("text", "build", str(corpus), "--name", "mine")
     assert out.startswith("mine: 2 passages of 2 articles, ")
     assert "1 line was skipped" in err
     assert f"{corpus}:3: " in err
     assert "\x1b" not in out + err
 
-    assert atomr("text", "search", "chemistry", "-k", "1", "--json") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "search", "chemistry", "-k", "1", "--json")
     (found,) = json.loads(out)
     assert (found["title"], found["locator"]["passage"]) == ("Radium", "2#0")
     assert set(found) == {"title", "text", "score", "locator"}
     assert err == ""
 
-    assert atomr("text", "search", "deep lake", "--text-index", "mine") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "search", "deep lake", "--text-index", "mine")
     assert "Lake Como" in out.splitlines()[0]
     assert "\x1b" not in out
     assert out.count("\n") == 4
 
-    assert atomr("text", "search", "?") == 0
-    assert capsys.readouterr() == ("", "Nothing was found.\n")
-    assert atomr("text", "search", "?", "--json") == 0
-    assert capsys.readouterr() == ("[]\n", "")
+    assert atomr("text", "search", "?") == ("", "Nothing was found.\n")
+    assert atomr("text", "search", "?", "--json") == ("[]\n", "")
 
 
-def test_limit_and_replacing(embedder: None, corpus: Path, capsys: Capture) -> None:
+def test_limit_and_replacing(embedder: None, corpus: Path, atomr: Atomr) -> None:
     for limit in ("2", "1"):
-        assert atomr("text", "build", str(corpus), "--name", "mine", "--limit", limit, "--format", "jsonl") == 0
+        atomr("text", "build", str(corpus), "--name", "mine", "--limit", limit, "--format", "jsonl")
     assert store.read_manifest(store.index_path("text", "mine")).counts["articles"] == 1
 
 
 def test_the_starter_is_built_on_first_search(
-    embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path, capsys: Capture
+    embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path, atomr: Atomr
 ) -> None:
     shipped = tmp_path / "shipped"
     shipped.mkdir()
     corpus.rename(shipped / "articles.jsonl")
     monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: shipped)
-    assert atomr("text", "search", "lake", "--json", "-k", "1") == 0
-    assert json.loads(capsys.readouterr().out)[0]["title"] == "Lake Como"
+    assert json.loads(atomr("text", "search", "lake", "--json", "-k", "1").out)[0]["title"] == "Lake Como"
     assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 2
 
 
@@ -103,58 +89,50 @@ def test_the_starter_is_built_on_first_search(
         ("nonsense",),
     ],
 )
-def test_wrong_usage(arguments: tuple[str, ...], capsys: Capture) -> None:
-    assert atomr("text", *arguments) == 2
-    out, err = capsys.readouterr()
+def test_wrong_usage(arguments: tuple[str, ...], atomr: Atomr) -> None:
+    out, err = atomr("text", *arguments, status=2)
     assert out == ""
     assert "Error: " in err
 
 
 @pytest.mark.parametrize("arguments", [(), ("build",), ("search",), ("remove",)])
-def test_help_has_an_example(arguments: tuple[str, ...], capsys: Capture) -> None:
-    assert atomr("text", *arguments, "--help") == 0
-    assert "Example: atomr text " in capsys.readouterr().out
+def test_help_has_an_example(arguments: tuple[str, ...], atomr: Atomr) -> None:
+    assert "Example: atomr text " in atomr("text", *arguments, "--help").out
 
 
-def error_of(capsys: Capture) -> tuple[str, str]:
-    """Title with message, and hint: the only two lines; nothing on standard output."""
-    out, err = capsys.readouterr()
-    assert out == ""
+def error_of(err: str) -> tuple[str, str]:
+    """Title with message, and hint: the only two lines."""
     lines = err.splitlines()
     assert len(lines) == 2, err
     assert lines[1].startswith("  → ")
     return lines[0], lines[1]
 
 
-def test_errors_in_plain_words(
-    embedder: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_in_plain_words(atomr: Atomr, embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     story = tmp_path / "story.data"
     story.write_text("Once upon a time\n")
-    assert atomr("text", "build", str(story), "--name", "mine") == 1
-    message, hint = error_of(capsys)
+    message, hint = error_of(atomr.refused("text", "build", str(story), "--name", "mine"))
     assert message.startswith(f"Input not usable: {story}, line 1: ")
     assert "JSON lines" in hint
 
-    assert atomr("text", "build", str(story), "--name", "../evil") == 1
-    assert error_of(capsys)[0] == "Input not usable: '../evil' cannot name an index"
+    assert (
+        error_of(atomr.refused("text", "build", str(story), "--name", "../evil"))[0]
+        == "Input not usable: '../evil' cannot name an index"
+    )
 
-    assert atomr("text", "search", "a", "--text-index", "absent") == 1
-    assert "'absent'" in error_of(capsys)[0]
+    assert "'absent'" in error_of(atomr.refused("text", "search", "a", "--text-index", "absent"))[0]
 
     damaged = store.index_path("text", "damaged")
     damaged.mkdir(parents=True)
-    assert atomr("text", "search", "a", "--text-index", "damaged") == 1
-    assert "no finished index" in error_of(capsys)[0]
+    assert "no finished index" in error_of(atomr.refused("text", "search", "a", "--text-index", "damaged"))[0]
 
     monkeypatch.setenv("ATOMR_EMBEDDER", str(tmp_path / "nowhere"))
-    assert atomr("text", "search", "a") == 1
-    assert error_of(capsys)[0].startswith("Part missing: ")
+    assert error_of(atomr.refused("text", "search", "a"))[0].startswith("Part missing: ")
 
 
-def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> None:
-    assert atomr("text", "build", str(tmp_path / "absent.jsonl"), "--name", "mine") == 1
-    assert "absent.jsonl cannot be read: No such file" in capsys.readouterr().err
+def test_a_missing_input(embedder: None, tmp_path: Path, atomr: Atomr) -> None:
+    err = atomr("text", "build", str(tmp_path / "absent.jsonl"), "--name", "mine", status=1).err
+    assert "absent.jsonl cannot be read: No such file" in err
     assert store.list_indexes() == []
 
 
@@ -164,58 +142,51 @@ def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atomr_local.indexing.embedding.embedder.SentenceEmbedder", lambda _, **__: FakeEmbedder())
 
 
-def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_choose_add_and_remove(atomr: Atomr, fake_embedder: None, corpus: Path, tmp_path: Path) -> None:
     titles = tmp_path / "titles.txt"
     titles.write_text("\ufefflake como\n\nAtlantis \x1b[2J\n", encoding="utf-8")
-    assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(titles), "--format", "jsonl") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(titles), "--format", "jsonl")
     assert out.startswith("mine: 1 passage of 1 article, ")
     assert "1 title was not found: Atlantis" in err
 
-    assert atomr("text", "build", str(corpus), "--name", "mine", "--add") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "build", str(corpus), "--name", "mine", "--add")
     first, second = out.splitlines()
     assert first.startswith("mine: 2 passages of 2 articles, ")
     assert second == "  1 articles are new, 0 were replaced, 1 were there already"
 
-    assert atomr("text", "remove", "Radium", "Nobody", "--name", "mine") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "remove", "Radium", "Nobody", "--name", "mine")
     assert out.startswith("mine: 1 passage of 1 article, ")
     assert err == "1 title was not found: Nobody\n"
-    assert atomr("text", "remove", "--titles", str(titles), "--name", "mine") == 1
-    assert "nothing would be left" in error_of(capsys)[0]
-    assert atomr("text", "remove", "Nobody", "--name", "mine") == 0
-    assert capsys.readouterr().out == ""
+    assert (
+        "nothing would be left"
+        in error_of(atomr.refused("text", "remove", "--titles", str(titles), "--name", "mine"))[0]
+    )
+    assert atomr("text", "remove", "Nobody", "--name", "mine").out == ""
 
 
-def test_a_file_of_titles_that_is_none(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_file_of_titles_that_is_none(atomr: Atomr, fake_embedder: None, corpus: Path, tmp_path: Path) -> None:
     empty, binary = tmp_path / "empty.txt", tmp_path / "binary.txt"
     empty.write_text("\n \n")
     binary.write_bytes(b"\xff\xfe\x00")
     for file, problem in ((empty, "contains no title"), (binary, "not UTF-8"), (tmp_path / "absent", "No such file")):
-        assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(file)) == 1
-        message, hint = error_of(capsys)
+        message, hint = error_of(atomr.refused("text", "build", str(corpus), "--name", "mine", "--titles", str(file)))
         assert problem in message
         assert "one title per line" in hint
 
 
 def test_an_unfinished_build_goes_on_by_the_same_command(
-    fake_embedder: None, corpus: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, fake_embedder: None, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_index.table.PassageTable.index", full)
-        assert atomr("text", "build", str(corpus), "--name", "mine") == 1
-    out, err = capsys.readouterr()
-    assert out == ""
+        err = atomr.refused("text", "build", str(corpus), "--name", "mine")
     assert "the disk is full" in err
     assert "run the same command again: it resumes" in err
-    assert atomr("indexes", "list") == 0
-    assert "text mine is half-built" in capsys.readouterr().err
-    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
-    out, err = capsys.readouterr()
+    assert "text mine is half-built" in atomr("indexes", "list").err
+    out, err = atomr("text", "build", str(corpus), "--name", "mine")
     assert out.startswith("mine: 2 passages of 2 articles, ")
     assert "Resuming an unfinished build after 2 passages." in err
 
@@ -225,28 +196,26 @@ def interrupt(*_: object, **__: object) -> None:
 
 
 def test_a_build_that_is_interrupted_tells_that_it_can_go_on(
-    fake_embedder: None, corpus: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, fake_embedder: None, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_index.build.TextBuild.run", interrupt)
-        assert atomr("text", "build", str(corpus), "--name", "mine") == 130
-    assert "to resume" not in capsys.readouterr().err, "nothing was done yet"
+        told = atomr("text", "build", str(corpus), "--name", "mine", status=130).err
+    assert "to resume" not in told, "nothing was done yet"
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_index.table.PassageTable.index", interrupt)
-        assert atomr("text", "build", str(corpus), "--name", "mine") == 130
-    assert "Run the same command again to resume" in capsys.readouterr().err
-    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
-    assert "Resuming an unfinished build after 2 passages." in capsys.readouterr().err
+        told = atomr("text", "build", str(corpus), "--name", "mine", status=130).err
+    assert "Run the same command again to resume" in told
+    assert "Resuming an unfinished build after 2 passages." in atomr("text", "build", str(corpus), "--name", "mine").err
 
 
 def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = tmp_path / "facts.jsonl"
     facts.write_text('{"s": "Lake Como", "p": "country", "o": "Italy"}\n')
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.graph_index.names.writer.NamesWriter.index", interrupt)
-        assert atomr("graph", "build", str(facts), "--name", "mine") == 130
-    assert "Run the same command again to resume" in capsys.readouterr().err
-    assert atomr("graph", "build", str(facts), "--name", "mine") == 0
-    assert "Resuming an unfinished build." in capsys.readouterr().err
+        told = atomr("graph", "build", str(facts), "--name", "mine", status=130).err
+    assert "Run the same command again to resume" in told
+    assert "Resuming an unfinished build." in atomr("graph", "build", str(facts), "--name", "mine").err

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH, ROOT
 
 from atomr_local.cli.commands import text as text_sync
-from atomr_local.cli.main import main
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding import embedder as embedding
@@ -31,12 +31,6 @@ from atomr_local.system.installation import add_extra
 
 Capture = pytest.CaptureFixture[str]
 _PATIENCE = 240.0
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture
@@ -57,17 +51,14 @@ def paths() -> list[str]:
     return [document.path for document in listed_documents(store.index_path("text", "notes"))]
 
 
-def test_a_sync_tells_what_changed(folder: Path, capsys: Capture) -> None:
-    assert atomr("text", "build", str(folder), "--name", "notes") == 0
-    assert "atomr text sync notes" in capsys.readouterr().err
-    assert atomr("text", "sync", "notes") == 0
-    assert capsys.readouterr().out == "notes: nothing has changed\n"
+def test_a_sync_tells_what_changed(folder: Path, atomr: Atomr) -> None:
+    assert "atomr text sync notes" in atomr("text", "build", str(folder), "--name", "notes").err
+    assert atomr("text", "sync", "notes").out == "notes: nothing has changed\n"
     (folder / "new\x1b[2J.txt").write_text("Mountains are high.")
     (folder / "bees.txt").write_text("Bees make wax.")
     (folder / "lakes.txt").rename(folder / "waters.txt")
     (folder / "data.bin").write_bytes(b"\x00\x01" * 9)
-    assert atomr("text", "sync", "notes") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "sync", "notes")
     assert out.startswith("notes: 3 passages of 3 documents, ")
     assert "1 added: new.txt\n" in out
     assert "1 changed: bees.txt\n" in out
@@ -77,23 +68,20 @@ def test_a_sync_tells_what_changed(folder: Path, capsys: Capture) -> None:
 
 
 def test_what_can_no_longer_be_read_is_told_as_lost_and_a_broken_file_as_unreadable_only(
-    folder: Path, capsys: Capture
+    folder: Path, atomr: Atomr
 ) -> None:
     build(folder)
     (folder / "broken.txt").write_bytes(b"\x00\x01" * 9)
     (folder / "bees.txt").write_bytes(b"\x00\x02" * 9)
-    assert atomr("text", "sync", "notes") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "sync", "notes")
     assert out.startswith("notes: 1 passage of 1 document, ")
     assert out.splitlines()[1:] == ["  1 no longer readable, so left out: bees.txt"]
     assert "2 files could not be read:\n  bees.txt: it is neither" in err
     (folder / "broken.txt").unlink()
-    assert atomr("text", "sync", "notes") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "sync", "notes")
     assert out.splitlines()[1:] == ["  1 removed: broken.txt"]
     (folder / "bees.txt").write_text("Bees make wax.")
-    assert atomr("text", "sync", "notes") == 0
-    out, err = capsys.readouterr()
+    out, err = atomr("text", "sync", "notes")
     assert out.splitlines()[1:] == ["  1 changed: bees.txt"]
     assert "could not be read" not in err
 
@@ -115,46 +103,40 @@ def test_watching_tells_a_file_that_cannot_be_read_once(
     assert out.count("1 changed: bees.txt") == 1
 
 
-def test_a_folder_where_nothing_can_be_read_any_more_keeps_its_index(folder: Path, capsys: Capture) -> None:
+def test_a_folder_where_nothing_can_be_read_any_more_keeps_its_index(folder: Path, atomr: Atomr) -> None:
     build(folder)
     for path in folder.iterdir():
         path.write_bytes(b"\x00\x01" * 9)
-    assert atomr("text", "sync", "notes") == 1
-    err = capsys.readouterr().err
+    err = atomr("text", "sync", "notes", status=1).err
     assert "nothing can be read: bees.txt: it is neither" in err and "; lakes.txt: it is neither" in err
     assert "Nothing was changed." in err and "--hidden" not in err
     assert paths() == ["bees.txt", "lakes.txt"]
 
 
-def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert atomr("text", "sync", "notes") == 1
-    assert "there is no text index named 'notes'" in capsys.readouterr().err
+def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, atomr: Atomr) -> None:
+    assert "there is no text index named 'notes'" in atomr("text", "sync", "notes", status=1).err
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "1", "title": "Como", "text": "Lake Como is deep."}\n')
-    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
-    assert atomr("text", "sync", "mine") == 1
-    assert "follows no folder" in capsys.readouterr().err
+    atomr("text", "build", str(corpus), "--name", "mine")
+    assert "follows no folder" in atomr("text", "sync", "mine", status=1).err
     build(folder)
     folder.rename(tmp_path / "elsewhere")
-    assert atomr("text", "sync", "notes") == 1
-    err = capsys.readouterr().err
+    err = atomr("text", "sync", "notes", status=1).err
     assert "cannot be read" in err
     assert "Traceback" not in err
     assert paths() == ["bees.txt", "lakes.txt"]
 
 
-def test_watching_needs_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_watching_needs_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> None:
     build(folder)
     (folder / "new.txt").write_text("Mountains are high.")
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    assert atomr("text", "sync", "notes", "--watch") == 1
-    err = capsys.readouterr().err
+    err = atomr("text", "sync", "notes", "--watch", status=1).err
     assert "--watch needs the extra `documents`" in err
     assert add_extra("documents") in err
     assert paths() == ["bees.txt", "lakes.txt"]  # told before anything is done
     monkeypatch.setitem(sys.modules, "pathspec", None)
-    assert atomr("text", "build", str(folder), "--name", "other", "--exclude", "*.log") == 1
-    err = capsys.readouterr().err
+    err = atomr("text", "build", str(folder), "--name", "other", "--exclude", "*.log", status=1).err
     assert "--exclude needs the extra `documents`" in err
     assert add_extra("documents") in err
 
@@ -191,7 +173,7 @@ def test_a_folder_that_is_gone_for_a_moment_ends_nothing(
 
 
 def test_another_process_that_builds_the_index_ends_nothing_and_an_index_that_is_removed_does(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    atomr: Atomr, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     build(folder)
     said: list[KnowledgeIndexError | None] = [None, KnowledgeIndexError("another process is building it"), None]
@@ -206,7 +188,7 @@ def test_another_process_that_builds_the_index_ends_nothing_and_an_index_that_is
     assert "another process is building it" in capsys.readouterr().err
 
     def remove() -> None:
-        assert atomr("indexes", "remove", "text", "notes", "--yes") == 0
+        atomr("indexes", "remove", "text", "notes", "--yes")
 
     with pytest.raises(KnowledgeIndexError, match="no text index named"):
         following(monkeypatch, [remove])
@@ -337,8 +319,8 @@ def test_a_folder_is_followed_until_ctrl_c(tmp_path: Path) -> None:
     "options", [("--id", "x"), ("--title", "x"), ("--text", "x"), ("--salvage",), ("--add",), ("--limit", "3")]
 )
 def test_options_for_articles_are_no_options_for_documents(
-    folder: Path, options: tuple[str, ...], capsys: Capture
+    folder: Path, options: tuple[str, ...], atomr: Atomr
 ) -> None:
-    assert atomr("text", "build", str(folder), "--name", "notes", *options) == 2
-    assert f"documents are read without {options[0]}" in capsys.readouterr().err
+    err = atomr("text", "build", str(folder), "--name", "notes", *options, status=2).err
+    assert f"documents are read without {options[0]}" in err
     assert not store.index_path("text", "notes").exists()

@@ -5,21 +5,14 @@ from typing import Any
 
 import pytest
 from ddgs.exceptions import TimeoutException
+from support.command_line import Atomr
 
-from atomr_local.cli.main import main
 from atomr_local.sources.web import WebSource
 
-Capture = pytest.CaptureFixture[str]
 ROWS = [
     {"title": "Eclipse \x1b[2J", "href": "https://example.org/1", "body": "The next\x07 one."},
     {"title": "Bad", "href": "javascript:alert(1)", "body": "x"},
 ]
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture
@@ -35,27 +28,27 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return asked
 
 
-def test_off_unless_turned_on(searches: list, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_off_unless_turned_on(searches: list, atomr: Atomr, monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments in ((), ("--no-web",), ("--json",)):
-        assert atomr("web", "search", "eclipse", *arguments) == 1
-        out, err = capsys.readouterr()
+        out, err = atomr("web", "search", "eclipse", *arguments, status=1)
         assert out == ""
         assert err.splitlines() == [
             "Web access is off: web search was asked for while it is off",
             "  → Turn it on with --web.",
         ]
     monkeypatch.setenv("ATOMR_WEB__ENABLED", "true")
-    assert atomr("web", "search", "eclipse", "--no-web") == 1
+    atomr("web", "search", "eclipse", "--no-web", status=1)
     assert searches == []
-    assert atomr("web", "search", "eclipse") == 0
+    atomr("web", "search", "eclipse")
     assert searches == [("eclipse", 5)]
 
 
-def test_results_as_text_and_as_json(searches: list, capsys: Capture) -> None:
-    assert atomr("web", "search", "lunar eclipse", "--web", "-k", "2") == 0
-    assert capsys.readouterr() == ("Eclipse\n  The next one.\n  https://example.org/1\n", "")
-    assert atomr("web", "search", "lunar eclipse", "--web", "--json") == 0
-    out, err = capsys.readouterr()
+def test_results_as_text_and_as_json(searches: list, atomr: Atomr) -> None:
+    assert atomr("web", "search", "lunar eclipse", "--web", "-k", "2") == (
+        "Eclipse\n  The next one.\n  https://example.org/1\n",
+        "",
+    )
+    out, err = atomr("web", "search", "lunar eclipse", "--web", "--json")
     (found,) = json.loads(out)
     assert set(found) == {"title", "text", "locator"}
     assert found["locator"]["url"] == "https://example.org/1"
@@ -64,20 +57,18 @@ def test_results_as_text_and_as_json(searches: list, capsys: Capture) -> None:
     assert searches == [("lunar eclipse", 2), ("lunar eclipse", 5)]
 
 
-def test_nothing_found(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_nothing_found(monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> None:
     monkeypatch.setattr(WebSource, "_duckduckgo", lambda *_: [])
-    assert atomr("web", "search", "eclipse", "--web") == 0
-    assert capsys.readouterr() == ("", "Nothing was found.\n")
+    assert atomr("web", "search", "eclipse", "--web") == ("", "Nothing was found.\n")
 
 
-def test_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> None:
     def silent(*_: object) -> list:
         raise TimeoutException("timed out")
 
     monkeypatch.setattr(WebSource, "_duckduckgo", silent)
     monkeypatch.setenv("ATOMR_WEB__TIMEOUT", "2.5")
-    assert atomr("web", "search", "eclipse", "--web") == 1
-    title, hint = capsys.readouterr().err.splitlines()
+    title, hint = atomr("web", "search", "eclipse", "--web", status=1).err.splitlines()
     assert title == "Source failed: the search engine did not answer within 2.5 seconds"
     assert hint.startswith("  → ")
 
@@ -85,13 +76,11 @@ def test_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch, capsys: Captu
 @pytest.mark.parametrize(
     "arguments", [("search",), ("search", "a", "-k", "0"), ("search", "a", "-k", "21"), ("fetch", "a")]
 )
-def test_wrong_usage(searches: list, arguments: tuple[str, ...], capsys: Capture) -> None:
-    assert atomr("web", *arguments) == 2
-    assert capsys.readouterr().out == ""
+def test_wrong_usage(searches: list, arguments: tuple[str, ...], atomr: Atomr) -> None:
+    assert atomr("web", *arguments, status=2).out == ""
     assert searches == []
 
 
-def test_help_has_an_example(capsys: Capture) -> None:
+def test_help_has_an_example(atomr: Atomr) -> None:
     for arguments in ((), ("search",)):
-        assert atomr("web", *arguments, "--help") == 0
-        assert "Example: atomr web search" in capsys.readouterr().out
+        assert "Example: atomr web search" in atomr("web", *arguments, "--help").out

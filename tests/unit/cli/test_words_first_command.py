@@ -6,21 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support.command_line import Atomr
 
-from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
 from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.settings.schema import load_settings
 from atomr_local.tui.screens.library.forms import library_items
-
-Capture = pytest.CaptureFixture[str]
-
-
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture
@@ -36,48 +28,39 @@ def corpora(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_words_first_then_vectors(corpora: tuple[str, str], capsys: Capture) -> None:
+def test_words_first_then_vectors(atomr: Atomr, corpora: tuple[str, str]) -> None:
     wiki, notes = corpora
-    assert atomr("text", "build", wiki, "--name", "wiki", "--vectors", "later") == 0
-    assert "It answers at once; `atomr text embed wiki`" in capsys.readouterr().err
-    assert atomr("indexes", "list") == 0
-    assert "words first: no vectors yet" in capsys.readouterr().out
+    err = atomr("text", "build", wiki, "--name", "wiki", "--vectors", "later").err
+    assert "It answers at once; `atomr text embed wiki`" in err
+    assert "words first: no vectors yet" in atomr("indexes", "list").out
     (item,) = [item for item in library_items(load_settings()) if item.name == "wiki"]
     assert item.fillable
     assert "words first" in item.details[1]
-    assert atomr("doctor") in (0, 1)
-    assert "words first: no vectors yet (`atomr text embed wiki` makes them)" in capsys.readouterr().out
+    told = atomr("doctor", status=None).out
+    assert atomr.status in (0, 1) and "words first: no vectors yet (`atomr text embed wiki` makes them)" in told
 
-    assert atomr("text", "build", notes, "--name", "notes") == 0
-    capsys.readouterr()
-    assert atomr("text", "search", "who had a boat on Lake Como", "--text-index", "wiki,notes", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    atomr("text", "build", notes, "--name", "notes")
+    found = json.loads(
+        atomr("text", "search", "who had a boat on Lake Como", "--text-index", "wiki,notes", "--json").out
+    )
     assert (found[0]["title"], found[0]["locator"]["index"]) == ("Notes", "notes")
-    assert atomr("text", "search", "boat", "--text-index", "wiki,notes") == 0
-    assert "(notes: 1#0)" in capsys.readouterr().out
-    assert atomr("indexes", "list", "--json") == 0
-    listed = {item["name"]: item["vectors"] for item in json.loads(capsys.readouterr().out)}
+    assert "(notes: 1#0)" in atomr("text", "search", "boat", "--text-index", "wiki,notes").out
+    listed = {item["name"]: item["vectors"] for item in json.loads(atomr("indexes", "list", "--json").out)}
     assert (listed["wiki"]["state"], listed["notes"]["state"]) == ("part", "all")
 
-    assert atomr("text", "embed", "wiki") == 0
-    assert capsys.readouterr().out == "wiki: all 1 passages have a vector\n"
+    assert atomr("text", "embed", "wiki").out == "wiki: all 1 passages have a vector\n"
     assert "vectors" not in store.read_manifest(store.index_path("text", "wiki")).settings
-    assert atomr("text", "embed", "nothing") == 1
-    assert "no text index named 'nothing'" in capsys.readouterr().err
+    assert "no text index named 'nothing'" in atomr("text", "embed", "nothing", status=1).err
 
 
 @pytest.mark.slow
-def test_private_indexes(corpora: tuple[str, str], capsys: Capture) -> None:
-    assert atomr("text", "build", corpora[1], "--name", "notes") == 0
-    assert atomr("indexes", "private", "nothing") == 1
-    assert "no index named 'nothing'" in capsys.readouterr().err
-    assert atomr("indexes", "private", "notes") == 0
+def test_private_indexes(atomr: Atomr, corpora: tuple[str, str]) -> None:
+    atomr("text", "build", corpora[1], "--name", "notes")
+    assert "no index named 'nothing'" in atomr("indexes", "private", "nothing", status=1).err
+    atomr("indexes", "private", "notes")
     assert load_settings().privacy.indexes == "notes"
-    capsys.readouterr()
-    assert atomr("indexes", "list") == 0
-    assert "; private" in capsys.readouterr().out
+    assert "; private" in atomr("indexes", "list").out
     ask = ("ask", "Who rented a boat?", "--web", "--strategy", "rag", "--sources", "text", "--text-index", "notes")
-    assert atomr(*ask) == 1
-    assert "the index notes is private, and web search is on" in capsys.readouterr().err
-    assert atomr("indexes", "private", "notes", "--off") == 0
+    assert "the index notes is private, and web search is on" in atomr(*ask, status=1).err
+    atomr("indexes", "private", "notes", "--off")
     assert load_settings().privacy.indexes == ""

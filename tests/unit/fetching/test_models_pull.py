@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 import support.faulty_server as faulty
+from support.command_line import Atomr
 from support.faulty_server import FaultyServer
 from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.cli import downloads as pulling
-from atomr_local.cli.main import main
 from atomr_local.fetching import download as fetching
 from atomr_local.fetching.client import Client
 from atomr_local.models.catalog.offered import catalogue
@@ -63,15 +63,14 @@ def hub(server: FaultyServer, body: bytes = MODEL, digest: str = "", size: int |
     server.files[STORED] = body
 
 
-def atomr(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    code = ended.value.code
-    return code if isinstance(code, int) else 0
+@pytest.fixture
+def atomr(capsys: pytest.CaptureFixture[str]) -> Atomr:
+    return Atomr(capsys)
 
 
-def pull(server: FaultyServer, *options: str, yes: bool = True) -> int:
-    return atomr("models", "pull", OFFERED.name, "--base-url", server.url, *(["--yes"] if yes else []), *options)
+@pytest.fixture
+def pull(capsys: pytest.CaptureFixture[str], server: FaultyServer) -> Atomr:
+    return Atomr(capsys, "models", "pull", OFFERED.name, "--base-url", server.url, "--yes")
 
 
 def at_hand(home: Path) -> list[str]:
@@ -82,85 +81,73 @@ def at_hand(home: Path) -> list[str]:
 NAMES = [f"{OFFERED.name}.gguf", f"{OFFERED.name}.json"]
 
 
-def test_a_model_of_the_catalogue(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_of_the_catalogue(pull: Atomr, atomr: Atomr, server: FaultyServer, own_home: Path) -> None:
     hub(server)
     server.faults[STORED] = [faulty.breaks_after(50_000), faulty.wrong_bytes]
-    assert pull(server, "--use") == 0
+    told = pull("--use")
     file = own_home / "models" / NAMES[0]
     assert file.read_bytes() == MODEL
     assert at_hand(own_home) == NAMES
     record = json.loads(file.with_suffix(".json").read_text())
     assert record["sha256"] == hashlib.sha256(MODEL).hexdigest()
     assert (record["published"], record["licence"], record["size"]) == (True, OFFERED.licence, len(MODEL))
-    told = capsys.readouterr()
     assert told.out == f"{file}\n"
     assert f"licence {OFFERED.licence}" in told.err
     assert "10.0 MB/s" in told.err
     settings = tomllib.loads((own_home / "config.toml").read_text())
     assert settings["model"] == OFFERED.name
-    assert atomr("models", "verify", OFFERED.name) == 0
-    assert "SHA-256 fit what was published" in capsys.readouterr().out
+    assert "SHA-256 fit what was published" in atomr("models", "verify", OFFERED.name).out
 
 
-def test_nothing_is_fetched_before_it_is_agreed_to(
-    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_fetched_before_it_is_agreed_to(server: FaultyServer, own_home: Path, atomr: Atomr) -> None:
     hub(server)
-    assert pull(server, yes=False) == 1
-    assert "no terminal to confirm on" in capsys.readouterr().err
+    assert "no terminal to confirm on" in atomr("models", "pull", OFFERED.name, "--base-url", server.url, status=1).err
     assert [method for method, _, _ in server.requests] == ["HEAD"]
     assert at_hand(own_home) == []
 
 
-def test_another_run_goes_on(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_run_goes_on(atomr: Atomr, server: FaultyServer, own_home: Path, pull: Atomr) -> None:
     hub(server)
     server.faults[STORED] = [faulty.breaks_after(90_000), *[faulty.status(503)] * 2]
-    assert pull(server) == 1
-    assert "same command" in capsys.readouterr().err
+    assert "same command" in pull(status=1).err
     assert not (own_home / "models" / NAMES[0]).exists()
     server.requests.clear()
-    assert atomr("models", "list") == 0
-    assert f"{OFFERED.name} is partly downloaded" in capsys.readouterr().err
+    assert f"{OFFERED.name} is partly downloaded" in atomr("models", "list").err
     assert server.requests == []
-    assert pull(server) == 0
-    assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB to download into" in capsys.readouterr().err
+    assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB to download into" in pull().err
     assert [h.get("range") for _, path, h in server.requests if path == STORED] == ["bytes=90000-"]
     assert at_hand(own_home) == NAMES
 
 
-def test_what_is_there_is_not_fetched_again(
-    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_there_is_not_fetched_again(server: FaultyServer, own_home: Path, pull: Atomr) -> None:
     hub(server)
-    assert pull(server) == 0
+    pull()
     server.requests.clear()
-    assert pull(server) == 0
-    assert "is up to date" in capsys.readouterr().err
+    assert "is up to date" in pull().err
     assert [method for method, _, _ in server.requests] == ["HEAD"]
 
 
 def test_another_model_of_this_name_is_replaced_only_at_the_users_word(
-    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+    server: FaultyServer, own_home: Path, pull: Atomr
 ) -> None:
     hub(server)
     file = own_home / "models" / NAMES[0]
     file.parent.mkdir()
     file.write_bytes(OTHER)
-    assert pull(server) == 1
-    assert "--replace" in capsys.readouterr().err
+    assert "--replace" in pull(status=1).err
     assert file.read_bytes() == OTHER
     server.faults[STORED] = [faulty.status(404)]
-    assert pull(server, "--replace") == 1
+    pull("--replace", status=1)
     assert file.read_bytes() == OTHER  # until the new one is whole
-    assert pull(server, "--replace") == 0
+    pull("--replace")
     assert file.read_bytes() == MODEL
-    assert pull(server, "--name", "second") == 0
+    pull("--name", "second")
     assert "second.gguf" in at_hand(own_home)
 
 
-def test_a_wrong_checksum_is_never_taken(server: FaultyServer, own_home: Path) -> None:
+def test_a_wrong_checksum_is_never_taken(pull: Atomr, server: FaultyServer, own_home: Path) -> None:
     hub(server, digest="0" * 64)
-    assert pull(server) == 1
+    pull(status=1)
     assert not (own_home / "models" / NAMES[0]).exists()
 
 
@@ -168,44 +155,41 @@ def test_a_wrong_checksum_is_never_taken(server: FaultyServer, own_home: Path) -
     "body", [b"<html>" * 100, MODEL[:5000], lora_adapter], ids=["a page", "cut short", "an adapter"]
 )
 def test_what_is_no_model_is_removed(
-    server: FaultyServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: object
+    server: FaultyServer, own_home: Path, tmp_path: Path, pull: Atomr, body: object
 ) -> None:
     pair = {"w.weight.lora_a": ((4, 1), bytes(16)), "w.weight.lora_b": ((1, 2), bytes(8))}
     made = body if isinstance(body, bytes) else lora_adapter(tmp_path / "adapter.gguf", pair).read_bytes()
     hub(server, made)
-    assert pull(server) == 1
-    assert "not a usable model" in capsys.readouterr().err
+    assert "not a usable model" in pull(status=1).err
     assert at_hand(own_home) == []
 
 
-def test_a_disk_that_is_too_full(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_disk_that_is_too_full(server: FaultyServer, own_home: Path, pull: Atomr) -> None:
     hub(server, size=10**15 - 1)
-    assert pull(server) == 1
-    assert "too full" in capsys.readouterr().err
+    assert "too full" in pull(status=1).err
     assert at_hand(own_home) == []
 
 
 def test_by_address_from_a_server_that_publishes_no_checksum(
-    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+    server: FaultyServer, own_home: Path, atomr: Atomr
 ) -> None:
     server.files["/files/tiny.gguf"] = MODEL
     server.faults["/files/tiny.gguf"] = [faulty.breaks_after(40_000)]
     url = f"{server.url}/files/tiny.gguf?download=true"
-    assert atomr("models", "pull", url, "--yes") == 0
-    assert "publishes no checksum" in capsys.readouterr().err
+    assert "publishes no checksum" in atomr("models", "pull", url, "--yes").err
     assert (own_home / "models" / "tiny.gguf").read_bytes() == MODEL
     record = json.loads((own_home / "models" / "tiny.json").read_text())
     assert record["sha256"] == hashlib.sha256(MODEL).hexdigest()
     assert record["published"] is False
     assert record["url"] == f"{server.url}/files/tiny.gguf"
-    assert atomr("models", "verify", "tiny") == 0
+    atomr("models", "verify", "tiny")
 
 
-def test_without_checksum_and_tag_it_is_begun_anew(server: FaultyServer, own_home: Path) -> None:
+def test_without_checksum_and_tag_it_is_begun_anew(atomr: Atomr, server: FaultyServer, own_home: Path) -> None:
     server.etag = ""
     server.files["/tiny.gguf"] = MODEL
     server.faults["/tiny.gguf"] = [faulty.breaks_after(40_000)]
-    assert atomr("models", "pull", f"{server.url}/tiny.gguf", "--yes") == 0
+    atomr("models", "pull", f"{server.url}/tiny.gguf", "--yes")
     assert [headers.get("range") for method, _, headers in server.requests if method == "GET"] == [None, None]
     assert (own_home / "models" / "tiny.gguf").read_bytes() == MODEL
 
@@ -220,21 +204,18 @@ def test_without_checksum_and_tag_it_is_begun_anew(server: FaultyServer, own_hom
         ("https://u:p@x.example/m.gguf", "not an address that can be downloaded from"),
     ],
 )
-def test_what_cannot_be_got(name: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert atomr("models", "pull", name, "--yes") == 1
-    assert told in capsys.readouterr().err
+def test_what_cannot_be_got(name: str, told: str, atomr: Atomr) -> None:
+    assert told in atomr("models", "pull", name, "--yes", status=1).err
 
 
-def test_a_server_that_refuses(server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert pull(server) == 1
-    assert "404" in capsys.readouterr().err
+def test_a_server_that_refuses(server: FaultyServer, pull: Atomr) -> None:
+    assert "404" in pull(status=1).err
 
 
-def test_a_server_that_wants_a_log_in(server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_wants_a_log_in(server: FaultyServer, pull: Atomr) -> None:
     hub(server)
     server.faults[STORED] = [faulty.status(401)]
-    assert pull(server) == 1
-    assert "login" in capsys.readouterr().err
+    assert "login" in pull(status=1).err
 
 
 def test_the_address_of_the_page_is_that_of_the_file() -> None:
@@ -243,43 +224,38 @@ def test_the_address_of_the_page_is_that_of_the_file() -> None:
     assert fetching.direct("https://x.example/blob/x.gguf") == "https://x.example/blob/x.gguf"
 
 
-def test_the_catalogue_is_listed_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert atomr("models", "pull") == 0
-    out = capsys.readouterr().out
+def test_the_catalogue_is_listed_without_a_name(atomr: Atomr) -> None:
+    out = atomr("models", "pull").out
     assert all(item.name in out and item.licence in out for item in catalogue().model)
 
 
-def test_a_damaged_model_is_found(own_home: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_model_is_found(pull: Atomr, own_home: Path, server: FaultyServer, atomr: Atomr) -> None:
     hub(server)
-    assert pull(server) == 0
+    pull()
     file = own_home / "models" / NAMES[0]
     file.write_bytes(MODEL[:-1] + bytes([MODEL[-1] ^ 1]))
-    assert atomr("models", "verify", "--json") == 1
-    captured = capsys.readouterr()
+    captured = atomr("models", "verify", "--json", status=1)
     rows = {row["name"]: row for row in json.loads(captured.out[captured.out.index("[") :])}
     assert "SHA-256 is not" in rows[OFFERED.name]["problem"]
     file.write_bytes(MODEL + b"x")
-    assert atomr("models", "verify", OFFERED.name) == 1
-    assert "were fetched" in capsys.readouterr().out
+    assert "were fetched" in atomr("models", "verify", OFFERED.name, status=1).out
     file.with_suffix(".json").write_text('{"sha256": 1}')
-    assert atomr("models", "verify", OFFERED.name) == 0
-    assert "no checksum is recorded" in capsys.readouterr().out
+    assert "no checksum is recorded" in atomr("models", "verify", OFFERED.name).out
 
 
-def test_use_writes_what_exists(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_use_writes_what_exists(own_home: Path, atomr: Atomr) -> None:
     folder = own_home / "models"
     (folder / "adapters").mkdir(parents=True)
     (folder / "tiny.gguf").write_bytes(MODEL)
     pair = {"w.weight.lora_a": ((4, 1), bytes(16)), "w.weight.lora_b": ((1, 2), bytes(8))}
     lora_adapter(folder / "adapters" / "plans.gguf", pair)
-    assert atomr("models", "use", "tiny") == 0
-    assert atomr("models", "use", "plans") == 0
+    atomr("models", "use", "tiny")
+    atomr("models", "use", "plans")
     assert tomllib.loads((own_home / "config.toml").read_text()) == {"model": "tiny", "adapter": "plans"}
-    assert atomr("models", "use", "huge") == 1
-    assert "no model named 'huge'" in capsys.readouterr().err
+    assert "no model named 'huge'" in atomr("models", "use", "huge", status=1).err
     elsewhere = own_home / "elsewhere.gguf"
     elsewhere.write_bytes(MODEL)
-    assert atomr("models", "use", str(elsewhere)) == 0
+    atomr("models", "use", str(elsewhere))
     assert tomllib.loads((own_home / "config.toml").read_text())["model"] == str(elsewhere)
     elsewhere.write_bytes(b"nothing")
-    assert atomr("models", "use", str(elsewhere)) == 1
+    atomr("models", "use", str(elsewhere), status=1)

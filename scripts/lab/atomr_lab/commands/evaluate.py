@@ -17,7 +17,7 @@ from atomr_local.cli.options import (
     StrategyChoice,
     assigned_options,
     check_assigned,
-    options_of,
+    command,
     set_option,
 )
 from atomr_local.cli.output import announce_remote, note, print_json
@@ -95,8 +95,7 @@ class MatrixWish:
     chosen: ModelChoice
 
 
-@click.command()
-@options_of(MatrixWish)
+@command()
 def matrix(wish: MatrixWish) -> int:
     """Ask every question set with every strategy, with one model, and write a table.
 
@@ -242,8 +241,7 @@ class RunWish:
     chosen: ModelOptions
 
 
-@evaluate.command()
-@options_of(RunWish)
+@command(evaluate)
 def run(wish: RunWish) -> None:
     """Ask a question set and write predictions, traces and a report.
 

@@ -11,7 +11,7 @@ import click
 
 from atomr_local.assistant.wishes import flag, option, parameters
 from atomr_local.cli.completion import graph_indexes, text_indexes
-from atomr_local.cli.options import ModelChoice, options_of, overrides
+from atomr_local.cli.options import ModelChoice, command, overrides
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import Cancelled, WebDisabledError
 from atomr_local.system.sanitize import sanitize, sanitize_line
@@ -221,8 +221,7 @@ class MakeWish:
     as_json: bool = flag("Print the counts as JSON.", "--json")
 
 
-@questions.command()
-@options_of(MakeWish)
+@command(questions)
 def make(wish: MakeWish) -> None:
     """Make questions whose answer needs both indexes.
 
@@ -397,7 +396,7 @@ def _rephrasing(assistant: Assistant) -> Callable[..., str]:
     from atomr_lab.question_making.reviewing import Rephrasing
     from atomr_local.errors import InputError
 
-    if assistant.parts.style == "lean":
+    if assistant.parts.skills.style == "lean":
         raise InputError(
             "the model's adapter was trained on other tasks: it cannot rephrase questions",
             hint="Leave --rephrase out, or choose a larger model, or --adapter none.",

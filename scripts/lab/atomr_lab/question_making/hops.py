@@ -17,6 +17,7 @@ from atomr_lab.evaluation.datasets import DatasetRecord, id_of, read_records
 from atomr_lab.evaluation.diagnosis import mentions
 from atomr_lab.evaluation.metrics import same_value
 from atomr_local.errors import InputError
+from atomr_local.language.literals import parse_date
 from atomr_local.language.names import split_qualifier
 from atomr_local.page_facts.wordings import Wording, mention, wording_of
 from atomr_local.reasoning.planning.coverage import search_for
@@ -197,9 +198,9 @@ class Composed:
 def composed(candidate: Candidate) -> Composed:
     """The question for the second fact's value, or for the number of its values."""
     first, second = _wordings(candidate)
-    described = first.describes(mention(candidate.first.head))
+    described = first.description.replace("{x}", mention(candidate.first.head))
     if candidate.counted:
-        return Composed(candidate, "count", second.counts(described), candidate.answers)
+        return Composed(candidate, "count", second.count.replace("{x}", described), candidate.answers)
     return Composed(candidate, "short", second.asks(described), candidate.answers)
 
 
@@ -208,8 +209,16 @@ def confirming(candidate: Candidate, value: str, *, right: bool) -> Composed | N
     first, second = _wordings(candidate)
     if not second.yes_no or candidate.counted:
         return None
-    question = second.confirms(first.describes(mention(candidate.first.head)), value)
+    question = confirmation(second, first.description.replace("{x}", mention(candidate.first.head)), value)
     return Composed(candidate, "yes/no", question, ("yes" if right else "no",), value)
+
+
+def confirmation(wording: Wording, x: str, value: str) -> str:
+    """The question whether `value` is the relation's value."""
+    date = parse_date(value)
+    when = f"{'on' if date is not None and date.day is not None else 'in'} {value}"
+    slots = {"{x}": x, "{value}": value, "{when}": when}
+    return re.sub(r"\{(?:x|value|when)\}", lambda slot: slots[slot[0]], wording.yes_no)
 
 
 def gold_plan(candidate: Candidate, question: str, value: str = "") -> Tree:

@@ -10,6 +10,9 @@ one object. No candidate is made of a relation that has no wording.
 
 from __future__ import annotations
 
+import hashlib
+import heapq
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,15 +23,14 @@ from functools import cache, lru_cache
 from atomr_lab.evaluation.diagnosis import mentions
 from atomr_lab.evaluation.metrics import same_value
 from atomr_lab.question_making.hops import Candidate, Composed, Hop
-from atomr_local.language.literals import Date, parse_date, parse_quantity
+from atomr_local.indexing.text_index.catalog import Known
+from atomr_local.language.literals import MONTHS, Date, parse_date, parse_quantity
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
-from atomr_local.page_facts.passages import PagePassage, Passages
+from atomr_local.page_facts.passages import MOST_PASSAGES, PagePassage, Passages
 from atomr_local.page_facts.wordings import (
     PageFact,
-    fit,
     known_property,
     names_something,
-    readable,
     short_answer,
     stated_facts,
     usable_name,
@@ -39,6 +41,85 @@ from atomr_local.sources.graph.source import entity_of
 from atomr_local.sources.protocol import KnowledgeSource, Request
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.sanitize import sanitize_line
+
+# The pages of a text index as question making draws them, and which relations go together.
+
+_NAMESAKES = 50
+_ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
+# What values of a kind are called where properties say what they are of.
+_PLACES = frozenset({"place", "country", "state", "city", "river", "mountain", "lake", "building"})
+_HEADS = {
+    "person": frozenset({"person"}),
+    "place": _PLACES,
+    "city": _PLACES,
+    "country": _PLACES,
+    "org": frozenset({"organization", "company", "band", "place", "building"}),
+    "work": frozenset(
+        {"work", "film", "movie", "book", "novel", "song", "play", "opera", "ballet", "painting", "album"}
+    ),
+}
+
+
+class Pages(Passages):
+    """A text index by its pages."""
+
+    def openings(self, seed: int, most: int) -> Iterator[PagePassage]:
+        """The opening passages of up to `most` pages; which ones, and in which order, the seed decides.
+
+        Pages without prose are passed over.
+        """
+
+        def drawn(known: Known) -> tuple[bytes, str]:
+            text = f"{seed}:{known.id}".encode("utf-8", "replace")
+            return hashlib.blake2b(text, digest_size=8).digest(), known.id
+
+        ids = [known.passage_ids()[0] for known in heapq.nsmallest(most, self.listed(), key=drawn)]
+        for at in range(0, len(ids), MOST_PASSAGES):
+            found = self.with_ids(ids[at : at + MOST_PASSAGES])
+            for one in ids[at : at + MOST_PASSAGES]:
+                if (opening := found.get(one)) is not None and not opening.kind:
+                    yield opening
+
+    def text_of(self, title: str) -> str | None:
+        """The whole text of the page with this title, or that a redirect of this name leads to; None without one."""
+        known = self.catalog.titled(title)
+        if known is None:
+            return None
+        return " ".join(passage.text for passage in self.of(known))
+
+    def named(self, title: str) -> int:
+        """How many pages have this title, capitals and punctuation aside."""
+        return len(self.catalog.with_keys([name_key(title)], 10))
+
+    def alike(self, name: str) -> list[str]:
+        """Titles of the pages that a reader may take this name for: this title, and it with a qualifier behind."""
+        key = name_key(name)
+        titles = {title for _, title, _ in self.catalog.with_keys([key], _NAMESAKES)}
+        if not split_qualifier(name)[1]:
+            others = (title for _, title, _ in self.catalog.beginning(key, _NAMESAKES))
+            titles.update(title for title in others if name_key(split_qualifier(title)[0]) == key)
+        return sorted(titles)
+
+
+def fit(first: str, second: str) -> bool:
+    """Whether values of the first relation can have the second."""
+    one, other = known_property(first), known_property(second)
+    if one is None or other is None or not other.domain:
+        return True
+    if other.label == "occupation" and one.kind == "person" and one.domain and "person" not in one.domain:
+        return False  # the director of a film is a director
+    suited = _HEADS.get(one.kind)
+    return suited is None or not suited.isdisjoint(other.domain)
+
+
+def readable(value: str) -> str:
+    """A value as people read it: "3 May 1901" for 1901-05-03."""
+    date = parse_date(value) if _ISO_DATE.fullmatch(value) else None
+    if date is None or date.month is None:
+        return value
+    month = f"{MONTHS[date.month - 1]} {date.year}"
+    return month if date.day is None else f"{date.day} {month}"
+
 
 # A text and a graph index side by side: what each of them knows of an entity.
 
@@ -66,7 +147,7 @@ class Property:
 class Knowledge:
     """The two indexes. Not thread-safe."""
 
-    def __init__(self, passages: Passages, graph: KnowledgeGraph) -> None:
+    def __init__(self, passages: Pages, graph: KnowledgeGraph) -> None:
         self.passages = passages
         self.graph = graph
         self._page = lru_cache(maxsize=4096)(passages.text_of)

@@ -18,14 +18,13 @@ from atomr_lab.evaluation.datasets import read_records
 from atomr_lab.evaluation.report import plan_structure
 from atomr_lab.evaluation.runs import append_line, cut_torn_line
 from atomr_lab.question_making.hops import Composed, Hop, Line, revised_fields
-from atomr_lab.question_making.knowledge import Knowledge, Nearness, Property, answer_leak, leaks
+from atomr_lab.question_making.knowledge import Knowledge, Nearness, Pages, Property, answer_leak, leaks
 from atomr_lab.question_making.making import ABOUT_FILE, SCHEMA, Wanted
 from atomr_local.errors import AtomrError, Cancelled, InputError, KnowledgeIndexError, SourceError
 from atomr_local.indexing.starter import ensure_index
 from atomr_local.indexing.store import STARTER, IndexKind, index_names, index_path, read_manifest, resolve
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key, split_qualifier
-from atomr_local.page_facts.passages import Passages
 from atomr_local.page_facts.wordings import known_property
 from atomr_local.reasoning.asking.forms import Form
 from atomr_local.reasoning.asking.forms import Line as FormLine
@@ -288,7 +287,7 @@ def _problems(hop: Hop, knowledge: Knowledge) -> Iterator[str]:
 
 def _in_passage(hop: Hop, knowledge: Knowledge) -> Iterator[str]:
     for identifier in hop.evidence:
-        passage = knowledge.passages.passage(identifier)
+        passage = knowledge.passages.with_ids([identifier]).get(identifier)
         if passage is None:
             yield f"the passage {identifier} is gone"
         elif name_key(passage.title) != name_key(hop.head):
@@ -346,7 +345,7 @@ def open_knowledge(text_index: str, graph_index: str) -> Knowledge:
         )
     text = ensure_index("text", name)
     graph = ensure_index("graph", resolve("graph", graph_index))
-    return Knowledge(Passages(text), KnowledgeGraph(graph))
+    return Knowledge(Pages(text), KnowledgeGraph(graph))
 
 
 def description(settings: Settings, wanted: Wanted, *, rephrase: bool) -> dict[str, Any]:

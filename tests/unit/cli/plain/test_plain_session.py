@@ -10,11 +10,12 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 from support.grown_steps import grown_trace
 from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
-from support.tui.fake_assistant import FakeAssistant
+from support.tui.fake_assistant import FakeAssistant, finished, script
 
 from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.plain import PlainSession, answer_lines
-from atomr_local.reasoning.trace.events import Event, Finished, PlanReady
+from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, PlanReady
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import load_settings
 
 QUESTION = "Who is the father of Ann Lee?"
@@ -254,6 +255,19 @@ def test_the_passage_is_told_a_quotation_line_by_line() -> None:
         "How sure: well supported, confidence 0.90.",
         "It rests on text: Permits (permits.pdf, p. 4, Fees).",
     ]
+
+
+def test_a_guess_of_a_step_is_told_as_not_found_as_it_ends_and_in_the_tree() -> None:
+    guess = finished(2, "Vienna", outcome="not found", confidence=0.2)
+    events = [guess if isinstance(event, NodeFinished) and event.node_id == 2 else event for event in script()]
+    recorder = Recorder("Where was he born?", "atomr", {}, lambda _: None)
+    for event in events:
+        recorder.emit(event)
+    typed = Typed("Where was he born?", "/tree")
+    PlainSession(FakeAssistant(events, trace=recorder.trace), read=typed.read, write=typed.printed.append).run()  # type: ignore[arg-type]
+    told = "Step 2: Where was Fritz Lang born? Not found."
+    assert told in typed.after("Where was he born?")
+    assert told in typed.after("/tree")
 
 
 def test_without_an_answer_the_closest_passages_are_told() -> None:
