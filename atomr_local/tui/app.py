@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -24,12 +24,12 @@ from atomr_local.errors import AtomrError
 from atomr_local.indexing.store import KINDS
 from atomr_local.sources.registry import SOURCES, SourceType, all_sources
 from atomr_local.system.sanitize import sanitize_line
-from atomr_local.tui.background import in_background, internal_error
+from atomr_local.tui.background import ErrorScreen, in_background, internal_error
 from atomr_local.tui.colours import ReadableColours, choose, register
 from atomr_local.tui.idle_embedding import ALL, LOOK_EVERY, IdleEmbedding, lacking_vectors
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.keys import current_keys
-from atomr_local.tui.screens.ask.screen import BUSY, GROUPS, AskScreen
+from atomr_local.tui.keys import BUSY, GROUPS, current_keys, wrong_keys
+from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
@@ -44,79 +44,9 @@ if TYPE_CHECKING:
     from atomr_local.tui.widgets.welcome import FirstRunChoices
 
 
-# How the program comes up: the assistant is opened and loaded behind the first frame.
-
 _NOTICE = 20.0  # seconds that a notice about the settings stays
 _MOST_SHOWN = 3  # wrong entries told in one notice
-
-
-class Startup:
-    """Opens what the app needs, loads it, and tells what cannot be opened or does nothing."""
-
-    def __init__(self, app: AtomrApp, given: Assistant | Callable[[], Assistant]) -> None:
-        self._app, self._given = app, given
-
-    def open(self) -> None:
-        """Open the assistant on a thread, where it is not there already."""
-        if callable(self._given):
-            in_background(self._app, self._given, self._opened, failed=self._not_ready, group="open")
-        else:
-            self._opened(self._given)
-
-    def _opened(self, assistant: Assistant) -> None:
-        app, ui = self._app, assistant.settings.ui
-        app.use_assistant(assistant)
-        app.call_after_refresh(self.load)
-        in_background(app, all_sources, app.use_sources, group="sources")
-        if ui.keys:
-            from atomr_local.tui.keys import wrong_keys
-
-            in_background(app, partial(wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
-        if not ui.first_run_done:
-            in_background(app, partial(_is_first_run, assistant.settings), self._offer_first_run, group="look")
-
-    def load(self, *, again: bool = False) -> None:
-        """Load the model and the indexes; `again`: others than before."""
-        app = self._app
-        if again:
-            app.ask_screen.show_loading("loading")
-
-        def show(stage: str) -> None:
-            app.call_later(app.ask_screen.show_loading, stage)
-
-        def work() -> None:
-            if again:  # what the change of the settings let go is collected
-                gc.unfreeze()
-                gc.collect()
-            app.assistant.preload(show)
-            gc.freeze()  # looking through all that is there by now would hold up a frame for a tenth of a second
-
-        def loaded(_: None) -> None:
-            app.ask_screen.show_loading("")
-            # What fails there is told when a question is asked.
-            made = app.assistant.example_questions
-            in_background(app, made, app.ask_screen.welcome.offer, failed=lambda _: None, group="made")
-
-        in_background(app, work, loaded, failed=self._not_ready, group="load")
-
-    def _not_ready(self, error: AtomrError) -> None:
-        self._app.ask_screen.show_loading("not ready")
-        self._app.show_error(error)
-
-    def _warn_of_wrong_keys(self, problems: Sequence[str]) -> None:
-        from atomr_local.system.sanitize import sanitize_line
-
-        if not problems:
-            return
-        lines = [sanitize_line(problem) for problem in problems[:_MOST_SHOWN]]
-        if len(problems) > _MOST_SHOWN:
-            lines.append(f"… and {len(problems) - _MOST_SHOWN} more")
-        lines.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
-        self._app.notify("\n".join(lines), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
-
-    def _offer_first_run(self, first_run: bool) -> None:
-        if first_run:
-            self._app.offer_first_run()
+_LOOK_AGAIN = 1.0  # seconds, while a question runs
 
 
 def _is_first_run(settings: Settings) -> bool:
@@ -138,68 +68,6 @@ def only_the_starter(settings: Settings) -> bool:
     return all(entry.name == STARTER for entry in list_indexes())
 
 
-# Indexes that are removed and built while the program runs: their source goes off, and on again.
-
-
-class IndexChanges:
-    """Follows the jobs that change indexes."""
-
-    def __init__(self, app: AtomrApp, load: Callable[[], object]) -> None:
-        """Follow them; `load` loads what has changed."""
-        self._app, self._load = app, load
-        self._off: set[str] = set()  # sources that went off with their index
-
-    def job_ended(self, job: Job) -> None:
-        """Look whether the index in use is still there, once such a job is done."""
-        if job.state is not JobState.DONE or "--unfinished" in job.arguments:
-            return
-        match job.arguments:
-            case ("indexes", "remove", "text" | "graph" as kind, *_) | (
-                "text" | "graph" as kind,
-                "build" | "sync",
-                *_,
-            ):
-                self._look(kind)
-            case ("indexes", "import", *_):
-                for one in KINDS:
-                    self._look(one)
-
-    def _look(self, kind: IndexKind) -> None:
-        settings = self._app.assistant.settings
-        chosen = settings.text_index if kind == "text" else settings.graph_index
-        in_background(self._app, partial(_problem, kind, chosen), partial(self._looked, kind), group="indexes")
-
-    def _looked(self, kind: IndexKind, problem: str) -> None:
-        app, label = self._app, SOURCES[kind].label
-        sources = app.assistant.settings.sources
-        if problem:
-            left = tuple(name for name in sources if name != kind)
-            if kind not in sources or not (left or app.assistant.web_enabled):
-                return
-            told = f"{label} is off: {problem}. It comes back when the index is built again."
-            self._change(left, told)
-            self._off.add(kind)
-        elif kind in self._off:
-            self._off.discard(kind)
-            if kind not in sources:
-                order = dict.fromkeys((*SOURCES, *sources))  # those of other packages too
-                self._change(tuple(name for name in order if name == kind or name in sources), f"{label} is on again.")
-        elif kind in sources and not app.ask_screen.state.running:
-            self._load()  # another index of the kind may be the one in use now
-
-    def _change(self, sources: tuple[str, ...], told: str) -> None:
-        """Not remembered: the setting is what the user chose."""
-        app = self._app
-        try:
-            app.assistant.reconfigure(sources=sources)
-        except AtomrError:  # a question runs; the next one leaves the source out, and says so
-            app.ask_screen.show_notice(told)
-            return
-        app.ask_screen.show_switches()
-        app.ask_screen.show_notice(told)
-        self._load()
-
-
 def _problem(kind: IndexKind, chosen: str) -> str:
     """Why the index that is chosen cannot be used; empty if it can. It reads the disk."""
     from atomr_local.indexing.store import resolve
@@ -209,50 +77,6 @@ def _problem(kind: IndexKind, chosen: str) -> str:
     except AtomrError as error:
         return error.message
     return ""
-
-
-# Private indexes while the terminal UI runs: marked by a key, or by the commands that it starts in the background.
-
-_LOOK_AGAIN = 1.0  # seconds, while a question runs
-
-
-class PrivateIndexes:
-    """Changes the mark in the settings file, and lets the assistant know. To be used on the UI's thread."""
-
-    def __init__(self, app: AtomrApp) -> None:
-        """Make it for `app`."""
-        self._app = app
-
-    def toggle(self, name: str) -> None:
-        """Make the index private, or no longer."""
-        from atomr_local.indexing.store import index_names
-        from atomr_local.settings.schema import load_settings
-        from atomr_local.sources.privacy import mark_private
-
-        try:
-            private = name not in index_names(load_settings().privacy.indexes)
-            mark_private([name], private=private)
-        except AtomrError as error:
-            self._app.show_error(error)
-            return
-        self._app.ask_screen.show_notice(f"{name} is {'private' if private else 'private no longer'}.")
-        self.follow()
-
-    def follow(self) -> None:
-        """Take the marks of the settings file into use; a question that runs keeps those that it began with."""
-        from atomr_local.settings.schema import load_settings
-
-        assistant = self._app.assistant
-        try:
-            names = load_settings().privacy.indexes
-        except AtomrError:  # told where the file is read for something else
-            return
-        if names == assistant.settings.privacy.indexes:
-            return
-        try:
-            assistant.reconfigure(privacy={"indexes": names})
-        except AtomrError:  # a question runs
-            self._app.set_timer(_LOOK_AGAIN, self.follow)
 
 
 _WAITS = ": it uses the network, and is asked while web search is on"
@@ -304,10 +128,9 @@ class AtomrApp(App[None]):
         self.jobs = Jobs(self._job_updated)
         self.fatal_error: AtomrError | None = None  # ours, that ended the program
         self.ask_screen = AskScreen(clock=clock)
-        self._startup = Startup(self, assistant)
-        self._indexes = IndexChanges(self, partial(self._startup.load, again=True))
-        self.private = PrivateIndexes(self)
+        self._given = assistant
         self._opened: Assistant | None = None
+        self._off: set[str] = set()  # sources that went off with their index
         self.idle_embedding = IdleEmbedding(
             self.jobs,
             lambda: self._opened.settings if self._opened is not None else None,
@@ -332,18 +155,68 @@ class AtomrApp(App[None]):
     def get_default_screen(self) -> Screen[None]:
         return self.ask_screen
 
+    # How the program comes up: the assistant is opened and loaded behind the first frame
+
     @on(AskScreen.WidgetsMounted)
     def _open(self) -> None:
-        self._startup.open()
+        if callable(self._given):
+            in_background(self, self._given, self._use_assistant, failed=self._not_ready, group="open")
+        else:
+            self._use_assistant(self._given)
 
-    def use_assistant(self, assistant: Assistant) -> None:
-        if self._opened is None:
-            self.set_interval(LOOK_EVERY, self.idle_embedding.look)
+    def _use_assistant(self, assistant: Assistant) -> None:
+        ui = assistant.settings.ui
+        self.set_interval(LOOK_EVERY, self.idle_embedding.look)
         self._opened = assistant
         self._follow_settings()
         self.ask_screen.attach(assistant)
+        self.call_after_refresh(self.load)
+        in_background(self, all_sources, self._use_sources, group="sources")
+        if ui.keys:
+            in_background(self, partial(wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
+        if not ui.first_run_done:
+            in_background(self, partial(_is_first_run, assistant.settings), self._offer_first_run, group="look")
 
-    def use_sources(self, sources: Mapping[str, SourceType]) -> None:
+    def load(self, *, again: bool = False) -> None:
+        """Load the model and the indexes; `again`: others than before."""
+        screen = self.ask_screen
+        if again:
+            screen.show_loading("loading")
+
+        def show(stage: str) -> None:
+            self.call_later(screen.show_loading, stage)
+
+        def work() -> None:
+            if again:  # what the change of the settings let go is collected
+                gc.unfreeze()
+                gc.collect()
+            self.assistant.preload(show)
+            gc.freeze()  # looking through all that is there by now would hold up a frame for a tenth of a second
+
+        def loaded(_: None) -> None:
+            screen.show_loading("")
+            # What fails there is told when a question is asked.
+            made = self.assistant.example_questions
+            in_background(self, made, screen.welcome.offer, failed=lambda _: None, group="made")
+
+        in_background(self, work, loaded, failed=self._not_ready, group="load")
+
+    def _not_ready(self, error: AtomrError) -> None:
+        self.ask_screen.show_loading("not ready")
+        if self._opened is None:
+            self.ask_screen.action_cancel()  # what waits for the assistant comes back into the box
+        self.show_error(error)
+
+    def _warn_of_wrong_keys(self, problems: Sequence[str]) -> None:
+        if not problems:
+            return
+        lines = [sanitize_line(problem) for problem in problems[:_MOST_SHOWN]]
+        if len(problems) > _MOST_SHOWN:
+            lines.append(f"… and {len(problems) - _MOST_SHOWN} more")
+        lines.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
+        self.notify("\n".join(lines), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
+
+    def _use_sources(self, sources: Mapping[str, SourceType]) -> None:
         """Offer these sources, those of other packages among them."""
         self._sources = sources
         self.ask_screen.query_one(SourceSwitches).offer(sources)
@@ -399,7 +272,7 @@ class AtomrApp(App[None]):
             return f"{error.title}: {error.message}"
         self._remember({"sources": list(left)})
         if name in left:
-            self._startup.load(again=True)
+            self.load(again=True)
         source = self._sources[name]
         waits = name in left and source.network and not self.assistant.web_enabled
         return f"{source.label} is {'on' if name in left else 'off'}{_WAITS if waits else ''}."
@@ -418,7 +291,9 @@ class AtomrApp(App[None]):
 
     # The first start
 
-    def offer_first_run(self) -> None:
+    def _offer_first_run(self, first_run: bool) -> None:
+        if not first_run:
+            return
         self._first_run_open = True
         if self.ask_screen.welcome.display:  # nothing was asked
             self.ask_screen.welcome.offer_first_run()
@@ -438,6 +313,85 @@ class AtomrApp(App[None]):
             self._first_run_open = False
             self.ask_screen.welcome.end_first_run()
             self._remember({"ui.first_run_done": True})
+
+    # Indexes that are removed and built while the program runs: their source goes off, and on again
+
+    def _look_at_indexes(self, job: Job) -> None:
+        """Look whether the index in use is still there, once a job that changes indexes is done."""
+        if job.state is not JobState.DONE or "--unfinished" in job.arguments:
+            return
+        match job.arguments:
+            case ("indexes", "remove", "text" | "graph" as kind, *_) | ("text" | "graph" as kind, "build" | "sync", *_):
+                self._look_at_index(kind)
+            case ("indexes", "import", *_):
+                for one in KINDS:
+                    self._look_at_index(one)
+
+    def _look_at_index(self, kind: IndexKind) -> None:
+        settings = self.assistant.settings
+        chosen = settings.text_index if kind == "text" else settings.graph_index
+        in_background(self, partial(_problem, kind, chosen), partial(self._looked_at_index, kind), group="indexes")
+
+    def _looked_at_index(self, kind: IndexKind, problem: str) -> None:
+        label, sources = SOURCES[kind].label, self.assistant.settings.sources
+        if problem:
+            left = tuple(name for name in sources if name != kind)
+            if kind not in sources or not (left or self.assistant.web_enabled):
+                return
+            self._change_sources(left, f"{label} is off: {problem}. It comes back when the index is built again.")
+            self._off.add(kind)
+        elif kind in self._off:
+            self._off.discard(kind)
+            if kind not in sources:
+                order = dict.fromkeys((*SOURCES, *sources))  # those of other packages too
+                on = tuple(name for name in order if name == kind or name in sources)
+                self._change_sources(on, f"{label} is on again.")
+        elif kind in sources and not self.ask_screen.state.running:
+            self.load(again=True)  # another index of the kind may be the one in use now
+
+    def _change_sources(self, sources: tuple[str, ...], told: str) -> None:
+        """Not remembered: the setting is what the user chose. While a question runs, the next one leaves it out."""
+        changed = self._reconfigure(sources=sources)
+        if changed:
+            self.ask_screen.show_switches()
+        self.ask_screen.show_notice(told)
+        if changed:
+            self.load(again=True)
+
+    def _reconfigure(self, **changes: object) -> bool:
+        """Whether the settings could be changed: not while a question runs."""
+        with suppress(AtomrError):
+            self.assistant.reconfigure(**changes)
+            return True
+        return False
+
+    # Private indexes, marked by a key or by the commands that run in the background
+
+    def toggle_private(self, name: str) -> None:
+        """Make the index private, or no longer."""
+        from atomr_local.indexing.store import index_names
+        from atomr_local.settings.schema import load_settings
+        from atomr_local.sources.privacy import mark_private
+
+        try:
+            private = name not in index_names(load_settings().privacy.indexes)
+            mark_private([name], private=private)
+        except AtomrError as error:
+            self.show_error(error)
+            return
+        self.ask_screen.show_notice(f"{name} is {'private' if private else 'private no longer'}.")
+        self.follow_private()
+
+    def follow_private(self) -> None:
+        """Take the marks of the settings file into use; a question that runs keeps those that it began with."""
+        from atomr_local.settings.schema import load_settings
+
+        try:
+            names = load_settings().privacy.indexes
+        except AtomrError:  # told where the file is read for something else
+            return
+        if names != self.assistant.settings.privacy.indexes and not self._reconfigure(privacy={"indexes": names}):
+            self.set_timer(_LOOK_AGAIN, self.follow_private)
 
     # Embedding while nothing else is done
 
@@ -470,9 +424,9 @@ class AtomrApp(App[None]):
             if choice is None:
                 return
             if choice.kind == "open":
-                self.ask_screen.turns.open(choice.trace, choice.conversation)
+                self.ask_screen.open_kept(choice.trace, choice.conversation)
             else:
-                self.ask_screen.turns.ask_again(choice.trace, choice.conversation)
+                self.ask_screen.ask_kept(choice.trace, choice.conversation)
 
         self.push_screen(HistoryScreen(keeping=self.assistant.settings.history.keep), chosen)
 
@@ -500,15 +454,15 @@ class AtomrApp(App[None]):
         if fresh.web.enabled != self.assistant.web_enabled:
             self.assistant.set_web(fresh.web.enabled)
         self.ask_screen.show_switches()
-        self._startup.load(again=True)
+        self.load(again=True)
 
     def action_library(self) -> LibraryScreen:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
         library = LibraryScreen(
-            lambda: self.assistant.settings, self.jobs, self._use, self._embed_idle, self.private.toggle
+            lambda: self.assistant.settings, self.jobs, self._use, self._embed_idle, self.toggle_private
         )
-        self.private.follow()
+        self.follow_private()
         self.push_screen(library)
         return library
 
@@ -524,7 +478,7 @@ class AtomrApp(App[None]):
             return
         self._remember({setting: name})
         self.ask_screen.show_notice(f"{name} is used from now on.")
-        self._startup.load(again=True)
+        self.load(again=True)
 
     def _job_updated(self, job: Job) -> None:
         self.call_later(self._job_changed, job)  # from the thread that follows the job
@@ -533,15 +487,14 @@ class AtomrApp(App[None]):
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
         if job.state is not JobState.RUNNING:
-            self.private.follow()
-        self._indexes.job_ended(job)
+            self.follow_private()
+        self._look_at_indexes(job)
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)
-        elif job.state is not JobState.RUNNING and not self._is_pause(job):
+            return
+        paused = job.state is JobState.STOPPED and self.idle_embedding.owns(job)
+        if job.state is not JobState.RUNNING and not paused:
             self.ask_screen.show_notice(f"{job.title}: {job.state}. {job.last_line}")
-
-    def _is_pause(self, job: Job) -> bool:
-        return job.state is JobState.STOPPED and self.idle_embedding.owns(job)
 
     def action_examples(self) -> None:
         from atomr_local.tui.screens.examples import ExamplesScreen
@@ -549,7 +502,7 @@ class AtomrApp(App[None]):
         self.push_screen(ExamplesScreen())
 
     def action_console(self) -> None:
-        self.ask_screen.windows.open_console()
+        self.ask_screen.open_console()
 
     def action_jump(self) -> None:
         from atomr_local.tui.screens.help import JumpScreen
@@ -557,9 +510,31 @@ class AtomrApp(App[None]):
         self.push_screen(JumpScreen(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The command palette: everything that a key does now, then what every Textual program has."""
+        """The command palette: everything that a key does now, then what every Textual program has; each title once."""
+        told = set[str]()
+        others = (one for one in super().get_system_commands(screen) if one.title not in {"Quit", "Keys"})
+        for command in chain(self._commands(screen), others):  # ours say more
+            if command.title not in told:
+                told.add(command.title)
+                yield command
 
-        yield from commands(self, screen, self._sources, super().get_system_commands(screen))
+    def _commands(self, screen: Screen[Any]) -> Iterator[SystemCommand]:
+        for binding in self.BINDINGS:
+            if isinstance(binding, Binding) and not binding.system and self.possible(parse(binding.action)[1], screen):
+                yield self._command(binding, self)
+        if screen is not self.ask_screen:
+            return
+        for binding in chain.from_iterable(GROUPS.values()):
+            if screen.check_action(*parse(binding.action)[1:]):
+                yield self._command(binding, screen)
+        for name, source in self._sources.items():  # those of other packages have no key
+            if name not in SOURCES:
+                title = sanitize_line(f"Turn {source.label} on or off")
+                yield SystemCommand(title, "A source", partial(self.action_toggle_source, name))
+
+    def _command(self, binding: Binding, owner: App[Any] | Screen[Any]) -> SystemCommand:
+        key = f"Key {self.get_key_display(binding)}"
+        return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))
 
     def action_help(self) -> None:
         from atomr_local.tui.screens.help import Group, HelpScreen
@@ -604,8 +579,6 @@ class AtomrApp(App[None]):
     # What fails
 
     def show_error(self, error: AtomrError) -> None:
-        from atomr_local.tui.screens.dialogs import ErrorScreen
-
         self.push_screen(ErrorScreen(error))
 
     def _handle_exception(self, error: Exception) -> None:
@@ -635,43 +608,3 @@ def run() -> None:
             assistant.close()
     if app.fatal_error is not None:
         raise app.fatal_error
-
-
-# What the command palette offers.
-
-
-def commands(
-    app: AtomrApp, screen: Screen[Any], sources: Mapping[str, SourceType], textual: Iterable[SystemCommand]
-) -> Iterable[SystemCommand]:
-    """Everything that a key does now, then what every Textual program has; each title once."""
-    told = set[str]()
-    others = (command for command in textual if command.title not in {"Quit", "Keys"})  # ours say more
-    for command in chain(_of_keys(app, screen), _of_sources(app, screen, sources), others):
-        if command.title not in told:
-            told.add(command.title)
-            yield command
-
-
-def _of_keys(app: AtomrApp, screen: Screen[Any]) -> Iterable[SystemCommand]:
-    for binding in app.BINDINGS:
-        if isinstance(binding, Binding) and not binding.system and app.possible(parse(binding.action)[1], screen):
-            yield _command(app, binding, app)
-    if screen is app.ask_screen:
-        for binding in chain.from_iterable(GROUPS.values()):
-            _, action, parameters = parse(binding.action)
-            if screen.check_action(action, parameters):
-                yield _command(app, binding, screen)
-
-
-def _of_sources(app: AtomrApp, screen: Screen[Any], sources: Mapping[str, SourceType]) -> Iterable[SystemCommand]:
-    """The sources of other packages, which have no key."""
-    if screen is app.ask_screen:
-        for name, source in sources.items():
-            if name not in SOURCES:
-                title = sanitize_line(f"Turn {source.label} on or off")
-                yield SystemCommand(title, "A source", partial(app.action_toggle_source, name))
-
-
-def _command(app: AtomrApp, binding: Binding, owner: App[Any] | Screen[Any]) -> SystemCommand:
-    key = f"Key {app.get_key_display(binding)}"
-    return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))

@@ -1,18 +1,41 @@
-"""Work on a thread whose result comes back to the screen or app that wanted it."""
+"""Work on a thread whose result, or error, comes back to the screen or app that wanted it."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.dom import DOMNode
+from textual.screen import ModalScreen
+from textual.widgets import Static
 
 from atomr_local.errors import AtomrError
 from atomr_local.system import paths
-from atomr_local.system.sanitize import sanitize_line
+from atomr_local.system.sanitize import sanitize, sanitize_line
 
-# Internal errors, shown like any other error.
+
+class ErrorScreen(ModalScreen[None]):
+    """An error as a panel: title, message, what to do."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close")]
+
+    def __init__(self, error: AtomrError) -> None:
+        super().__init__()
+        self._error = error
+
+    def compose(self) -> ComposeResult:
+        # A named colour is the theme's only where the style is not that of the whole text.
+        with VerticalScroll(id="error"):
+            yield Static(Text.assemble((sanitize(self._error.title), "bold red")))
+            yield Static(Text(sanitize(self._error.message)))
+            if self._error.hint:
+                yield Static(Text.assemble((f"→ {sanitize(self._error.hint)}", "cyan")))
+            yield Static(Text("\nEscape closes this.", "dim"))
 
 
 def internal_error(error: BaseException, kept: str = "What was asked is kept in the history.") -> AtomrError:
@@ -53,8 +76,6 @@ def in_background(
     """
 
     def show(error: AtomrError) -> None:
-        from atomr_local.tui.screens.dialogs import ErrorScreen
-
         node.app.push_screen(ErrorScreen(error))
 
     def run() -> None:

@@ -193,107 +193,66 @@ class ReadableColours(LineFilter):
 
 DARK, LIGHT, HIGH_CONTRAST = "atomr-dark", "atomr-light", "atomr-high-contrast"
 
+_ROLES = (
+    "primary", "secondary", "accent", "success", "warning", "error", "foreground", "background", "surface", "panel",
+)  # fmt: skip
+
+
+def _theme(name: str, colours: str, variables: dict[str, str], **others: Any) -> Theme:
+    """A theme of these colours, in the order of `_ROLES`."""
+    roles: dict[str, Any] = dict(zip(_ROLES, colours.split(), strict=True))
+    return Theme(name=name, **roles, variables=variables, **others)
+
+
 THEMES = (
-    Theme(
-        name=DARK,
-        primary="#6FB1FF",
-        secondary="#9D9BF4",
-        accent="#4FD1C5",
-        success="#7BD88F",
-        warning="#F2C14E",
-        error="#FF7B72",
-        foreground="#E4E7EB",
-        background="#12161C",
-        surface="#1A2029",
-        panel="#252D39",
-        variables={
-            "border-blurred": "#7E8B9E",
-            "footer-key-foreground": "#4FD1C5",
-            "block-cursor-foreground": "#0B0E12",
-            "block-cursor-blurred-background": "#2B3C51",
-            "input-selection-background": "#2F5C92",
-            "scrollbar": "#7E8B9E",
-            "scrollbar-background": "#1A2029",
+    _theme(
+        DARK,
+        "#6FB1FF #9D9BF4 #4FD1C5 #7BD88F #F2C14E #FF7B72 #E4E7EB #12161C #1A2029 #252D39",
+        {
+            "border-blurred": "#7E8B9E", "footer-key-foreground": "#4FD1C5", "input-selection-background": "#2F5C92",
+            "block-cursor-foreground": "#0B0E12", "block-cursor-blurred-background": "#2B3C51",
+            "scrollbar": "#7E8B9E", "scrollbar-background": "#1A2029",
         },
     ),
-    Theme(
-        name=LIGHT,
+    _theme(
+        LIGHT,
+        "#0B57A4 #5246B5 #00695F #1B6B2F #7F5300 #AF1F1B #1B2129 #FBFBF9 #F1F2F0 #E2E5E6",
+        {
+            "border-blurred": "#6F7983", "footer-key-foreground": "#00695F", "input-selection-background": "#A9CBEE",
+            "block-cursor-foreground": "#FFFFFF", "block-cursor-blurred-background": "#CBDCEE",
+            "scrollbar": "#6F7983", "scrollbar-background": "#E2E5E6",
+        },
         dark=False,
-        primary="#0B57A4",
-        secondary="#5246B5",
-        accent="#00695F",
-        success="#1B6B2F",
-        warning="#7F5300",
-        error="#AF1F1B",
-        foreground="#1B2129",
-        background="#FBFBF9",
-        surface="#F1F2F0",
-        panel="#E2E5E6",
-        variables={
-            "border-blurred": "#6F7983",
-            "footer-key-foreground": "#00695F",
-            "block-cursor-foreground": "#FFFFFF",
-            "block-cursor-blurred-background": "#CBDCEE",
-            "input-selection-background": "#A9CBEE",
-            "scrollbar": "#6F7983",
-            "scrollbar-background": "#E2E5E6",
-        },
     ),
-    Theme(
-        name=HIGH_CONTRAST,
-        primary="#8CC8FF",
-        secondary="#D0BCFF",
-        accent="#FFE600",
-        success="#5CFF7A",
-        warning="#FFC400",
-        error="#FF9C94",
-        foreground="#FFFFFF",
-        background="#000000",
-        surface="#000000",
-        panel="#141414",
-        luminosity_spread=0.1,
-        text_alpha=1.0,
-        variables={
+    _theme(
+        HIGH_CONTRAST,
+        "#8CC8FF #D0BCFF #FFE600 #5CFF7A #FFC400 #FF9C94 #FFFFFF #000000 #000000 #141414",
+        {
             # What other themes show faint is as readable here as the rest.
-            "text-muted": "auto 92%",
-            "text-disabled": "auto 75%",
-            "foreground-muted": "#EDEDED",
-            "foreground-disabled": "#C4C4C4",
-            "border": "#FFE600",
-            "border-blurred": "#FFFFFF",
-            "footer-key-foreground": "#FFE600",
-            "block-cursor-background": "#FFE600",
-            "block-cursor-foreground": "#000000",
-            "block-cursor-text-style": "bold",
-            "input-cursor-background": "#FFE600",
-            "input-cursor-foreground": "#000000",
-            "input-selection-background": "#0050A0",
-            "scrollbar": "#FFFFFF",
-            "scrollbar-background": "#202020",
+            "text-muted": "auto 92%", "text-disabled": "auto 75%",
+            "foreground-muted": "#EDEDED", "foreground-disabled": "#C4C4C4",
+            "border": "#FFE600", "border-blurred": "#FFFFFF", "footer-key-foreground": "#FFE600",
+            "block-cursor-background": "#FFE600", "block-cursor-foreground": "#000000",
+            "block-cursor-text-style": "bold", "input-cursor-background": "#FFE600",
+            "input-cursor-foreground": "#000000", "input-selection-background": "#0050A0",
+            "scrollbar": "#FFFFFF", "scrollbar-background": "#202020",
         },
+        luminosity_spread=0.1, text_alpha=1.0,
     ),
-)
+)  # fmt: skip
 
 
-def _ansi(background: str, foreground: str, colours: list[str]) -> TerminalTheme:
+def _ansi(background: str, foreground: str, colours: str) -> TerminalTheme:
     def parts(colour: str) -> tuple[int, int, int]:
         return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
-    return TerminalTheme(parts(background), parts(foreground), [parts(colour) for colour in colours])
+    return TerminalTheme(parts(background), parts(foreground), [parts(colour) for colour in colours.split()])
 
 
 # What the eight named colours are: black, red, green, yellow, blue, magenta, cyan, white. Textual's own are too pale on
 # a light background.
-ANSI_DARK = _ansi(
-    "#12161C",
-    "#E4E7EB",
-    ["#5B6675", "#FF8A82", "#7BD88F", "#F2C14E", "#8FC1FF", "#E3A6F2", "#5FD9CE", "#E4E7EB"],
-)
-ANSI_LIGHT = _ansi(
-    "#FBFBF9",
-    "#1B2129",
-    ["#1B2129", "#AF1F1B", "#1B6B2F", "#7F5300", "#0B57A4", "#8A2A86", "#00695F", "#59626B"],
-)
+ANSI_DARK = _ansi("#12161C", "#E4E7EB", "#5B6675 #FF8A82 #7BD88F #F2C14E #8FC1FF #E3A6F2 #5FD9CE #E4E7EB")
+ANSI_LIGHT = _ansi("#FBFBF9", "#1B2129", "#1B2129 #AF1F1B #1B6B2F #7F5300 #0B57A4 #8A2A86 #00695F #59626B")
 
 
 def register(app: App[Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.tui.fake_assistant import QUESTION, FakeAssistant, finished, passage, rows, script
 from support.tui.hostile import FORBIDDEN, HOSTILE
-from support.tui.screens import SIZES, ask, done, screen_text, until
+from support.tui.screens import SIZES, answered, ask, done, opened, screen_text, until
 from textual import events
 
 from atomr_local.assistant.history.store import History
@@ -20,8 +20,8 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.background import ErrorScreen
 from atomr_local.tui.question.state import NodeState
-from atomr_local.tui.screens.dialogs import ErrorScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 from atomr_local.tui.widgets.welcome import Examples
@@ -58,10 +58,7 @@ async def test_nodes_pass_through_their_states() -> None:
 
 
 async def test_selecting_a_node_shows_its_evidence() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(160, 48)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=(160, 48)) as (app, pilot):
         app.query_one(ReasoningTree).focus()
         await pilot.press("down", "down")
         await until(pilot, lambda: app.ask_screen.view.selected == 3)
@@ -77,10 +74,7 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
 
 @pytest.mark.slow
 async def test_a_step_chosen_in_the_same_frame_as_the_cursor_moves_stays_chosen() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(160, 48)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=(160, 48)) as (app, pilot):
         screen, tree = app.ask_screen, app.query_one(ReasoningTree)
         tree.go_to(3)
         screen.view.select(2)  # the move to 3 is told to the screen only now
@@ -113,10 +107,7 @@ async def test_escape_cancels_and_keeps_what_was_found() -> None:
 
 @pytest.mark.slow
 async def test_second_question_replaces_the_first_and_history_recalls_it() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=(120, 40)) as (app, pilot):
         await ask(pilot, "Another question?")
         await until(pilot, lambda: len(app.assistant.questions) == 2 and done(app))
         await pilot.press("ctrl+l", "up", "up")
@@ -282,10 +273,7 @@ async def test_unknown_and_model_knowledge_are_told() -> None:
             basis="model",
         ),
     ]
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=(120, 40)) as (app, _):
         assert "no evidence supports it" in screen_text(app)
 
 
@@ -301,9 +289,7 @@ async def test_help_lists_the_bindings() -> None:
 
 @pytest.mark.slow
 async def test_example_is_asked_when_picked() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=(120, 40)) as (app, pilot):
         examples = app.query_one(Examples)
         assert examples.questions, "the starter ships with example questions"
         examples.focus()
@@ -329,10 +315,7 @@ async def test_hostile_text_reaches_no_strip(size: tuple[int, int]) -> None:
         WarningRaised(message=HOSTILE),
         AnswerReady(status="answered", answer=HOSTILE, answers=(HOSTILE,), confidence=0.1, basis="evidence"),
     ]
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=size) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=size) as (app, pilot):
         app.query_one(ReasoningTree).focus()
         for _ in range(3):
             text = screen_text(app)

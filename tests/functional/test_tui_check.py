@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.tui.fake_assistant import FakeAssistant, finished, passage, script
 from support.tui.hostile import HOSTILE
-from support.tui.screens import ask, done, screen_text, until
+from support.tui.screens import answered, ask, done, screen_text, until
 from textual.widgets import DataTable, TextArea
 
 from atomr_local.errors import InputError
@@ -59,10 +59,7 @@ class GraphAssistant(FakeAssistant):
 
 
 async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() -> None:
-    app = AtomrApp(GraphAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(GraphAssistant(), size=SIZE) as (app, pilot):
         await pilot.press("c")
         await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
         assert app.focused is app.query_one(NodePanel)
@@ -94,10 +91,7 @@ async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
 @pytest.mark.slow
 async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
     fake = GraphAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(fake, size=SIZE) as (app, pilot):
         await pilot.press("c", "enter")
         await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
         await pilot.press("r")
@@ -117,7 +111,7 @@ async def test_a_wrong_query_is_told_in_place_without_the_rows_of_the_one_before
     app = AtomrApp(GraphAssistant())
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.windows.open_console()
+        app.ask_screen.open_console()
         await pilot.pause()
         console = app.screen
         assert isinstance(console, ConsoleScreen)
@@ -143,7 +137,7 @@ async def test_an_edited_query_is_there_when_the_console_is_opened_again() -> No
         await until(pilot, lambda: app._opened is not None)
 
         async def opened(sparql: str = "") -> TextArea:
-            app.ask_screen.windows.open_console(sparql)
+            app.ask_screen.open_console(sparql)
             await until(pilot, lambda: isinstance(app.screen, ConsoleScreen))
             return app.screen.query_one(TextArea)
 
@@ -168,13 +162,13 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.windows.open_console("bad")
+        app.ask_screen.open_console("bad")
         await pilot.pause()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "the query is not valid" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.ask_screen)
-        app.ask_screen.windows.open_console("slow")
+        app.ask_screen.open_console("slow")
         await pilot.pause()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.queries) == 2)
@@ -190,7 +184,7 @@ async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.windows.open_console("deaf")
+        app.ask_screen.open_console("deaf")
         await pilot.pause()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.queries) == 1)
@@ -207,10 +201,7 @@ async def test_the_prompt_and_the_output_are_one_key_away() -> None:
     made = Generation("Fritz Lang" + HOSTILE, (), "stop", 20, 5, 0.5)
     events = script()
     events.insert(7, ModelCalled(node_id=3, purpose="read", prompt=f"Who? {HOSTILE}", completion=made))
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=SIZE) as (app, pilot):
         app.ask_screen.view.select(3)
         await pilot.press("m")
         await until(pilot, lambda: isinstance(app.screen, CallsScreen))
@@ -257,10 +248,7 @@ async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, m
 
 @pytest.mark.slow
 async def test_jump_mode_gives_every_place_a_letter() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=SIZE) as (app, pilot):
         await pilot.press("ctrl+g")
         await until(pilot, lambda: isinstance(app.screen, JumpScreen))
         letters = app.screen._places

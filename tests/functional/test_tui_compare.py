@@ -15,8 +15,8 @@ from textual.widgets import DataTable
 from atomr_local.assistant.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.keys import COMPARE
 from atomr_local.tui.screens.ask.compare import CompareScreen
-from atomr_local.tui.screens.ask.screen import COMPARE
 
 
 def assistant(strategy: str = "cot") -> FakeAssistant:
@@ -69,7 +69,7 @@ async def test_another_strategy_answers_the_same_question_and_stands_beside_the_
         assert fake.extras[-1]["strategy"] == "rag"
         assert len(app.ask_screen.conversation.turns) == 1, "it takes the place of the first answer"
         told = [note.message for note in app._notifications]
-        assert told == [f"rag has answered. {COMPARE} compares it with cot."]
+        assert told == [f"rag has answered. Esc, then {COMPARE} compares it with cot."]
         await compared(pilot)
         assert row(app, "cot").startswith("cot Vienna well supported")
         assert row(app, "rag").startswith("rag Vienna well supported")

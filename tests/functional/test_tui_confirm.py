@@ -11,9 +11,10 @@ from textual.app import App
 from textual.widgets import Button, Input
 
 from atomr_local.errors import InputError
+from atomr_local.tui.background import ErrorScreen
 from atomr_local.tui.keys import current_keys
 from atomr_local.tui.screens.ask.windows import BusyScreen
-from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog, UnsavedChanges, completed, path_from
+from atomr_local.tui.screens.dialogs import Confirm, PathDialog, UnsavedChanges, completed, path_from
 
 
 class Bare(App[None]):

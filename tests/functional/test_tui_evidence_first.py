@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.tui.fake_assistant import QUESTION, FakeAssistant, answered_trace, finished, passage, script
-from support.tui.screens import SMALL, ask, done, screen_text, until
+from support.tui.screens import SMALL, answered, ask, done, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, WarningRaised
 from atomr_local.sources.protocol import SourceName
@@ -52,10 +52,7 @@ async def test_question_answer_and_first_evidence_are_seen_together_on_a_small_t
 
 async def test_a_line_unfolds_and_folds_in_its_place() -> None:
     events = with_results(finished(2, "Vienna", ("e2",), signals={"link": 0.5}))
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=(120, 40)) as (app, pilot):
         app.ask_screen.view.select(2)
         panel = app.query_one(NodePanel)
         panel.focus()
@@ -73,10 +70,7 @@ async def test_a_line_unfolds_and_folds_in_its_place() -> None:
 
 
 async def test_steps_are_numbered_in_the_tree() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SMALL) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=SMALL) as (app, _):
         for told in (
             "▼ ● Vienna",
             "1 ● Fritz Lang",
@@ -104,10 +98,7 @@ async def test_used_by_follows_what_ends_after_the_step_that_is_shown() -> None:
 async def test_an_answer_of_the_users_own_is_marked_as_theirs_everywhere() -> None:
     own = finished(2, "Linz", ("e2",), method=None, confidence=1.0, supported=None, cited=())
     root = finished(0, "Linz", (), method="child", computation="answer of [2]", supported=None)
-    app = AtomrApp(FakeAssistant([*script()[:-1], own, root, script()[-1]]))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant([*script()[:-1], own, root, script()[-1]]), size=(120, 40)) as (app, pilot):
         app.ask_screen.view.select(2)
         await pilot.pause()
         text = screen_text(app)
@@ -135,10 +126,7 @@ async def test_doubts_stand_beside_the_answer() -> None:
     events = [*script()[:-1], WarningRaised(message="the plan leaves out 1927"), wrong,
               AnswerReady(status="answered", answer="The answer is 76 km.", answers=("76 km",), confidence=0.2,
                           basis="evidence")]  # fmt: skip
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=(120, 40)) as (app, _):
         said = app.query_one(AnswerPanel)._source.replace("\\", "").split("\n\n")
         assert said == [
             "**The answer is 76 km.** [[e2]](evidence:e2)  ⚠ not sure (0.20)",
@@ -156,10 +144,7 @@ async def test_other_pieces_come_after_with_their_rank() -> None:
     more = (replace(passage("e7", "Vienna is large."), score=0.2), replace(passage("e8", "Vienna is old."), score=0.4))
     found = EvidenceFound(node_id=2, source=SourceName.TEXT, evidence=more)
     result = finished(2, "Vienna", ("e2", "e7", "e8"), cited=("e2",))
-    app = AtomrApp(FakeAssistant(with_results(found, result, before=-2)))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(with_results(found, result, before=-2)), size=(120, 40)) as (app, pilot):
         app.ask_screen.view.select(2)
         await pilot.pause()
         text = screen_text(app)

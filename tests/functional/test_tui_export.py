@@ -15,7 +15,8 @@ from textual.widgets import Checkbox, Input, RadioSet
 
 from atomr_local.assistant.history.store import History, history_file
 from atomr_local.assistant.history.trace_import import read_traces
-from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen
+from atomr_local.tui.background import ErrorScreen
+from atomr_local.tui.screens.dialogs import Confirm
 from atomr_local.tui.screens.history.export import FORMATS, ExportScreen, free_name
 
 NAME = "who-is-the-mother-of-the-author-of-frankenstein"

@@ -12,8 +12,7 @@ from typing import Any
 import click
 import pytest
 from support.gguf_files import gguf_bytes
-from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ALL_SIZES, screen_text, until
+from support.tui.screens import ALL_SIZES, opened, screen_text, until
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
@@ -24,7 +23,6 @@ from atomr_local.models.catalog.offered import catalogue
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
 from atomr_local.system import paths
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, JobState
 from atomr_local.tui.screens.dialogs import Confirm
 from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex, site_of, text_indexes
@@ -132,17 +130,17 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
         assert "on two cores" in app.words
         assert "CC BY-SA" in app.words
         await pilot.press("enter")
-        assert app.focused is app.screen.query_one("#fetch-language")
+        assert app.focused is app.screen.query_one("#form-language")
         await pilot.press("ctrl+u", *"en")
-        app.screen.query_one("#fetch-kind", Select).value = "dump"
-        app.screen.query_one("#fetch-name", Input).value = "../evil"
+        app.screen.query_one("#form-kind", Select).value = "dump"
+        app.screen.query_one("#form-build", Input).value = "../evil"
         await pilot.pause()
         assert "✗" in app.text
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert isinstance(app.screen, FetchScreen)
-        app.screen.query_one("#fetch-name", Input).value = "english"
-        app.screen.query_one("#fetch-contact", Input).value = "me@example.org"
+        app.screen.query_one("#form-build", Input).value = "english"
+        app.screen.query_one("#form-contact", Input).value = "me@example.org"
         await until(pilot, lambda: "English, 20,000 articles" in app.words)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
@@ -171,7 +169,7 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
             ("x", "'x' is not a language code"),
             ("", "no language is"),
         ):
-            app.screen.query_one("#fetch-language", Input).value = wrong
+            app.screen.query_one("#form-language", Input).value = wrong
             await until(pilot, lambda told=told: told in app.words)
             assert "such as simple, en or zh-yue" in app.words
             await pilot.press("ctrl+s")
@@ -199,7 +197,7 @@ async def test_an_offered_language_is_completed_or_named() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await choose(app, pilot, "wikipedia")
         await pilot.press("enter", "ctrl+u", *"si")
-        await until(pilot, lambda: app.screen.query_one("#fetch-language", Input)._suggestion == "simple")
+        await until(pilot, lambda: app.screen.query_one("#form-language", Input)._suggestion == "simple")
         await pilot.press("right")
         await until(pilot, lambda: "Simple English, 20,000 articles" in app.words)
         await pilot.press("ctrl+u", *"German")
@@ -217,10 +215,10 @@ async def test_a_whole_wikipedia() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await choose(app, pilot, "wikipedia")
         for wrong in ("0", "-5"):
-            app.screen.query_one("#fetch-limit", Input).value = wrong
+            app.screen.query_one("#form-limit", Input).value = wrong
             await pilot.pause()
             assert "not a number of articles" in app.words
-        app.screen.query_one("#fetch-limit", Input).value = ""
+        app.screen.query_one("#form-limit", Input).value = ""
         await until(pilot, lambda: "240,000 articles" in app.words)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
@@ -243,7 +241,7 @@ async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
         await choose(app, pilot, "facts")
         await until(pilot, lambda: "100 articles" in app.words)
         assert "\x1b[2J" not in app.text
-        app.screen.query_one("#fetch-index", Select).value = "towns"
+        app.screen.query_one("#form-text_index", Select).value = "towns"
         await until(pilot, lambda: "20,000 articles" in app.words)
         assert "CC0" in app.words
         await pilot.press("ctrl+s")
@@ -260,7 +258,7 @@ async def test_facts_by_the_titles_of_any_wikipedia() -> None:
     app = Alone(lambda: [TextIndex("cantonese", 100, "zh_yuewiki")])
     async with app.run_test(size=(120, 40)) as pilot:
         await choose(app, pilot, "facts")
-        site = app.screen.query_one("#fetch-site", Input)
+        site = app.screen.query_one("#form-site", Input)
         await until(pilot, lambda: site.value == "zh_yuewiki")
         site.value = "../wiki"
         await until(pilot, lambda: "'../wiki' is not a Wikipedia that Wikidata knows" in app.words)
@@ -302,12 +300,12 @@ async def test_a_model_by_its_address() -> None:
         await choose(app, pilot, "address")
         await pilot.press("enter")
         for wrong in ("", "file:///etc/passwd", "https://", "https://[x"):
-            app.screen.query_one("#fetch-url", Input).value = wrong
+            app.screen.query_one("#form-name", Input).value = wrong
             await pilot.press("enter")
             await pilot.pause()
             assert isinstance(app.screen, FetchScreen)
             assert "✗" in app.text
-        app.screen.query_one("#fetch-url", Input).value = "https://models.example/tiny.gguf"
+        app.screen.query_one("#form-name", Input).value = "https://models.example/tiny.gguf"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "models.example" in app.words
@@ -361,9 +359,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.slow
 async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_home: Path) -> None:
     save_settings({"ui.first_run_done": True})
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: app.ask_screen.loading_stage == "")
+    async with opened(size=(120, 40)) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         await pilot.press("f")
@@ -371,7 +367,7 @@ async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_
         options = app.screen.query_one("#fetch-list", OptionList)
         options.highlighted = options.get_option_index("address")
         await pilot.pause()
-        app.screen.query_one("#fetch-url", Input).value = served
+        app.screen.query_one("#form-name", Input).value = served
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")

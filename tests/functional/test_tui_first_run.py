@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.gguf_files import gguf_bytes
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ALL_SIZES, ask, done, screen_text, until
+from support.tui.screens import ALL_SIZES, ask, done, opened, screen_text, until
 
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import load_settings
@@ -80,9 +80,7 @@ async def test_getting_and_building(own_home: Path, place: int, screen: type) ->
 
 async def test_it_is_chosen_once() -> None:
     save_settings({"ui.first_run_done": True})
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.ask_screen.loading_stage == "")
+    async with opened() as (app, pilot):
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert not offered(app)
@@ -107,11 +105,11 @@ async def test_other_indexes_have_examples_of_their_own_and_the_starter_keeps_it
         await until(pilot, lambda: "Who or what is Vienna?" in screen_text(app))
         assert app.ask_screen.welcome.questions == ["Who is the director of Petra?", "Who or what is Vienna?"]
         fake.examples = []
-        app._startup.load(again=True)
+        app.load(again=True)
         await until(pilot, lambda: not app.ask_screen.welcome.questions)
         assert not app.ask_screen.query_one("#examples").display
         fake.examples = None
-        app._startup.load(again=True)
+        app.load(again=True)
         await until(pilot, lambda: len(app.ask_screen.welcome.questions) == 8)
         assert app.ask_screen.query_one("#examples").display
 
@@ -130,5 +128,5 @@ async def test_tab_and_enter_ask_the_first_example() -> None:
         assert "⏎ Ask" in footer
         assert "Edit plan" not in footer, "there is no plan yet"
         await pilot.press("enter")
-        await until(pilot, lambda: app.ask_screen.state.record.question != "")
-        assert app.query_one(QuestionBox).text == first
+        await until(pilot, lambda: fake.questions == [first])
+        assert app.focused is app.query_one(QuestionBox), "the next one can be typed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ask, done, screen_text, until
+from support.tui.screens import ask, done, opened, screen_text, until
 from textual.widgets._footer import FooterKey
 
 from atomr_local.tui.app import AtomrApp
@@ -22,9 +22,7 @@ def keys(app: AtomrApp) -> list[str]:
 
 
 async def test_after_an_answer_the_keys_for_checking_and_correcting_it_are_seen() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
+    async with opened() as (app, pilot):
         assert {"Ask", "Help"} <= set(keys(app))
         await ask(pilot)
         await until(pilot, lambda: done(app))

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from atomr_local.reasoning.trace.events import AnswerReady, NodeAdded
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.screen import NOT_IN_PLAN
+from atomr_local.tui.keys import NOT_IN_PLAN
 from atomr_local.tui.widgets.reasoning_view import ReasoningTree
 
 

@@ -20,7 +20,8 @@ from atomr_local.assistant.history.export import to_json, unkept
 from atomr_local.assistant.history.store import History, history_file
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.system.files import write_output
-from atomr_local.tui.screens.dialogs import Confirm, ErrorScreen, PathDialog
+from atomr_local.tui.background import ErrorScreen
+from atomr_local.tui.screens.dialogs import Confirm, PathDialog
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.screen import HistoryChoice
 

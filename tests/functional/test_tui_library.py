@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ask, check_labels, done, screen_text, until
+from support.tui.screens import ask, check_labels, done, opened, screen_text, until
 from textual import events
 from textual.keys import _character_to_key as character_key
 from textual.pilot import Pilot
@@ -53,9 +53,7 @@ def facts(tmp_path: Path) -> Path:
 @pytest.mark.slow
 async def test_a_graph_is_built_in_the_background_used_verified_and_removed(facts: Path, own_home: Path) -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(fake, size=SIZE) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         await pilot.press("b")
@@ -100,9 +98,7 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
 
 
 async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(facts: Path) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         made: list[Command | None] = []
         app.push_screen(BuildScreen(), made.append)
         await until(pilot, lambda: getattr(app.focused, "id", None) == "form-inputs")
@@ -113,9 +109,7 @@ async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(fac
 
 
 async def test_tab_indents_where_code_is_written_and_moves_on_elsewhere() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         await pilot.press("f7")
         await until(pilot, lambda: getattr(app.focused, "id", None) == "console-query")
         query = app.screen.query_one("#console-query", TextArea)
@@ -235,9 +229,7 @@ async def test_an_index_is_embedded_while_no_question_runs(monkeypatch: pytest.M
 
 
 async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         app.push_screen(BuildScreen())
         await until(pilot, lambda: getattr(app.focused, "id", None) == "form-inputs")
         await pilot.press("ctrl+s")
@@ -248,9 +240,7 @@ async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
 
 @pytest.mark.parametrize("kind", ["model", "index"])
 async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE, notifications=True) as (app, pilot):
         screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
         app.push_screen(screen)
         await until(pilot, lambda: bool(screen.is_mounted and screen._items))
@@ -274,9 +264,7 @@ async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -
 async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
     broken = tmp_path / "broken.nt"
     broken.write_text("this is no triple\n" * 300, encoding="utf-8")
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         app.jobs.start("build graph broken", ["graph", "build", str(broken), "--name", "broken", "--format", "nt"])
@@ -379,9 +367,7 @@ async def test_a_folder_is_built_and_synced(tmp_path: Path, own_home: Path) -> N
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.txt").write_text("Bees make honey in their hives.")
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         screen = app.screen

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.script_loader import load_script
-from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ask, done, until
+from support.tui.screens import ask, done, opened, until
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -34,9 +33,7 @@ async def spend(app: AtomrApp, pilot: Pilot[None], questions: int) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the figures are Linux's")
 @pytest.mark.parametrize(("first", "more"), [(3, 4), pytest.param(20, 180, marks=pytest.mark.nightly)])
 async def test_questions_leave_no_thread_and_no_file_and_little_memory(first: int, more: int, own_home: Path) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened() as (app, pilot):
         await spend(app, pilot, first)
         before, widgets = day.Held.now(), living_widgets()
         await spend(app, pilot, more)

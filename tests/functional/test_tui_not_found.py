@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant, finished, script
-from support.tui.screens import SIZES, ask, done, screen_text, until
+from support.tui.screens import SIZES, answered, ask, done, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
 from atomr_local.reasoning.trace.schema import Guess
@@ -59,10 +59,7 @@ async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tup
 
 
 async def test_each_outcome_has_a_mark_and_a_word() -> None:
-    app = AtomrApp(FakeAssistant(declined()))
-    async with app.run_test(size=(200, 50)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(declined()), size=(200, 50)) as (app, _):
         text = screen_text(app)
         for told in (
             "● Search Metropolis",
@@ -81,10 +78,7 @@ async def test_a_step_is_not_told_as_sure_where_the_question_was_declined_with_i
     events = declined()
     events[9] = finished(1, "vienna", ("e1",), outcome="found", confidence=0.93)
     events[10] = finished(2, "Fritz Lang", ("e1",), outcome="found", confidence=0.91)
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=(200, 50)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(FakeAssistant(events), size=(200, 50)) as (app, _):
         lines = {number: label_of(view).plain for number, view in app.ask_screen.state.nodes.items()}
         assert "⚠ declined" in lines[1] and "✓" not in lines[1]
         assert "✓" in lines[2] and "declined" not in lines[2], "what is another answer stays as sure as it is"
@@ -94,9 +88,6 @@ async def test_a_step_is_not_told_as_sure_where_the_question_was_declined_with_i
 
 
 async def test_no_key_offers_a_guess_where_there_is_none() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=(120, 40)) as (app, _):
         assert not app.ask_screen.check_action("guess", ())
         assert "Guess" not in screen_text(app)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import screen_text, until
+from support.tui.screens import opened, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.errors import InputError
@@ -14,7 +14,7 @@ from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.privacy import mark_private
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.library.downloads import FACTS, DownloadRequest, TextIndex, plan_download, text_indexes
+from atomr_local.tui.screens.library.downloads import FACTS, TextIndex, plan_download, text_indexes
 from atomr_local.tui.screens.library.screen import LibraryScreen
 
 SIZE = (120, 40)
@@ -71,11 +71,9 @@ class Busy(FakeAssistant):
 
 async def test_a_mark_made_elsewhere_is_taken_into_use_once_the_question_has_ended(facts: None) -> None:
     fake = Busy()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(fake, size=SIZE) as (app, pilot):
         mark_private(["mine"])
-        app.private.follow()
+        app.follow_private()
         assert fake.settings.privacy.indexes == ""
         await until(pilot, lambda: fake.settings.privacy.indexes == "mine")
         assert fake.refused == 2
@@ -84,6 +82,6 @@ async def test_a_mark_made_elsewhere_is_taken_into_use_once_the_question_has_end
 def test_no_facts_are_fetched_for_a_private_index(own_home: Path) -> None:
     index = TextIndex("notes", 10, "enwiki", private=True)
     with pytest.raises(InputError, match="notes is private, and the titles of its articles would go to") as caught:
-        plan_download(DownloadRequest(FACTS, index="notes", site="enwiki"), None, [index])  # type: ignore[arg-type]
+        plan_download(FACTS, {"text_index": "notes", "site": "enwiki"}, None, [index])  # type: ignore[arg-type]
     assert "--share-private" in caught.value.hint
     assert text_indexes() == []

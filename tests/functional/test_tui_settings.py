@@ -14,7 +14,8 @@ from textual.widgets import Checkbox, Input, OptionList, TextArea
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.tui.screens.dialogs import ErrorScreen, UnsavedChanges
+from atomr_local.tui.background import ErrorScreen
+from atomr_local.tui.screens.dialogs import UnsavedChanges
 from atomr_local.tui.screens.settings.editor import Picker
 from atomr_local.tui.screens.settings.form import Choices, SettingChoice
 from atomr_local.tui.screens.settings.screen import SettingsScreen

@@ -44,7 +44,6 @@ from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.system import paths
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.question.state import Offered
 from atomr_local.tui.screens.dialogs import Confirm
 from atomr_local.tui.screens.library.forms import LibraryItem
 from atomr_local.tui.widgets.reasoning_view import ReasoningTree
@@ -73,7 +72,7 @@ class Assistant(FakeAssistant):
         return Found()
 
 
-STRATEGIES = [Offered("atomr", "plan, then answer each step"), Offered("rag", "retrieve once, then answer")]
+STRATEGIES = {"atomr": "plan, then answer each step", "rag": "retrieve once, then answer"}
 LIBRARY = [
     LibraryItem("model", "starter", "OK", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
     LibraryItem("adapter", "smollm2-135m-atomr", "OK", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import check_labels, screen_text, until
+from support.tui.screens import check_labels, opened, screen_text, until
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Checkbox, DataTable, Input, Static
@@ -126,9 +126,7 @@ async def test_only_whole_indexes_are_exported(monkeypatch: pytest.MonkeyPatch) 
         index(),
     ]
     monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: items)
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "broken" in screen_text(app))
         screen = app.screen
@@ -162,9 +160,7 @@ async def test_an_index_goes_into_a_file_and_comes_back_under_another_name(tmp_p
     save_settings({"privacy.indexes": "mine"})
     assert [item.private for item in library_items(load_settings()) if item.name == "mine"] == [True]
     save_settings({"privacy.indexes": ""})
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(size=SIZE) as (app, pilot):
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "mine" in screen_text(app))
         screen = app.screen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import QUESTION, FakeAssistant
-from support.tui.screens import ask, done, screen_text, until
+from support.tui.screens import ask, done, opened, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.assistant.history.pending import notes_folder
@@ -117,9 +117,7 @@ async def test_escape_stops_and_gives_the_waiting_one_back() -> None:
 )
 async def test_a_key_that_does_nothing_now_says_why(key: str, running: bool, told: str) -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
+    async with opened(fake, notifications=True) as (app, pilot):
         if running:
             await ask(pilot)
             await until(pilot, lambda: bool(app.ask_screen.state.nodes))

@@ -99,18 +99,21 @@ def _exchanged(node: Node, new: Node) -> Node:
 
 def replay(trace: Trace) -> QuestionState:
     """The state after all of the trace's events; prompts and what the model wrote were not kept."""
-    tree, steps = plan_of(trace), _steps_of(trace)
+    tree = _plan_of(trace)
     state = QuestionState(trace, tree=tree, replayed=True)
     if trace.conversation or trace.took_from:
         state.meant = trace.understood_as
     recorded = {node.id: node for node in trace.nodes}
     for node in tree.nodes():
         state.add(node, tree.parent_of(node.id), recorded.get(node.id) or planned(tree, node))
-    for node in steps.nodes():
-        parent = steps.parent_of(node.id)
-        if node.id not in state.nodes and parent is not None:
-            step = recorded[node.id]
-            state.add(node, parent, step, kind_text(step.label, step.kind))
+    below: defaultdict[int | None, list[NodeTrace]] = defaultdict(list)
+    for step in recorded.values():
+        below[step.parent].append(step)
+    steps = below[None][:1]
+    for step in steps:  # as the nodes tell it, whatever the plan says; what hangs below itself is never met
+        steps += below[step.id]
+        if step.id not in state.nodes and step.parent in state.nodes:
+            state.add(Node(step.id, step.question), step.parent, step, kind_text(step.label, step.kind))
     for view in state.nodes.values():
         view.source_reason = "as recorded"
         if view.node.id in recorded and not _was_cut_off(trace, view.step):
@@ -120,7 +123,7 @@ def replay(trace: Trace) -> QuestionState:
     return state
 
 
-def plan_of(trace: Trace) -> Tree:
+def _plan_of(trace: Trace) -> Tree:
     """The plan whose nodes the trace has; the question alone where there is none, or none that can be read.
 
     A trace may have steps that no plan has; where they stand is told by the nodes.
@@ -136,20 +139,6 @@ def plan_of(trace: Trace) -> Tree:
     if any(node.id not in places or places[node.id] != tree.parent_of(node.id) for node in tree.nodes()):
         return fallback_tree(question)
     return tree
-
-
-def _steps_of(trace: Trace) -> Tree:
-    """All steps below the root as the nodes tell it, whatever the plan says; what hangs below itself is left out."""
-    below: defaultdict[int | None, list[NodeTrace]] = defaultdict(list)
-    for node in {node.id: node for node in trace.nodes}.values():
-        below[node.parent].append(node)
-    met = below[None][:1]
-    for node in met:
-        met += below[node.id]
-    built: dict[int, Node] = {}
-    for node in reversed(met):
-        built[node.id] = Node(node.id, node.question, children=tuple(built[item.id] for item in below[node.id]))
-    return Tree(built[met[0].id]) if met else fallback_tree(trace.question)
 
 
 def _was_cut_off(trace: Trace, node: NodeTrace) -> bool:

@@ -294,25 +294,16 @@ def _ended(view: NodeView) -> NodeState:
 
 # What the screen must know of the strategies: which there are, and whose answers can be corrected.
 
-
 # Whose steps can be kept as a worked process.
 LEAVE_A_PROCESS = frozenset({"humaniq", "react"})
 _LONGEST_NAME = 40  # characters; a trace from elsewhere may hold any
 
 
-@dataclass(frozen=True)
-class Offered:
-    """A strategy that a question can be asked with."""
-
-    name: str
-    summary: str
-
-
-def offered() -> list[Offered]:
-    """Every strategy that can be used. It may load other packages: call it from a worker."""
+def offered() -> dict[str, str]:
+    """What every strategy that can be used does. It may load other packages: call it from a worker."""
     from atomr_local.strategies.registry import all_strategies
 
-    return [Offered(item.name, item.summary) for item in all_strategies().values()]
+    return {name: strategy.summary for name, strategy in all_strategies().items()}
 
 
 @cache

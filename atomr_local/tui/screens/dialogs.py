@@ -1,4 +1,4 @@
-"""Dialogs: a choice, a confirmation, a file to name, and an error."""
+"""Dialogs: a choice, a confirmation, a file to name; and errors in words."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from textual.widgets import Button, Input, Static
 
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.system.sanitize import sanitize, sanitize_line
+from atomr_local.tui.background import ErrorScreen
 from atomr_local.tui.rendering import coloured, short_line
 from atomr_local.tui.widgets.question_box import CleanInput
 
@@ -124,23 +125,7 @@ class UnsavedChanges(ChoiceDialog[str]):
         super().__init__(title, Text(), {name: name for name, _, _ in buttons}, buttons)
 
 
-# An error as a panel: title, message, what to do.
-
-
-class ErrorScreen(ModalScreen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close")]
-
-    def __init__(self, error: AtomrError) -> None:
-        super().__init__()
-        self._error = error
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="error"):
-            yield Static(coloured(sanitize(self._error.title), "bold red"))
-            yield Static(Text(sanitize(self._error.message)))
-            if self._error.hint:
-                yield Static(coloured(f"→ {sanitize(self._error.hint)}", "cyan"))
-            yield Static(Text("\nEscape closes this.", "dim"))
+# Errors where they arose.
 
 
 def error_text(error: AtomrError) -> Text:

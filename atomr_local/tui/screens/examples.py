@@ -17,7 +17,8 @@ from atomr_local.errors import AtomrError
 from atomr_local.reasoning.planning.examples import Example, drop_example, read_examples
 from atomr_local.system import paths
 from atomr_local.system.sanitize import sanitize, sanitize_line
-from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
+from atomr_local.tui.background import ErrorScreen
+from atomr_local.tui.screens.dialogs import confirm
 from atomr_local.tui.widgets.status_line import SteadyFooter
 
 _ABOUT = "Plans that you kept. The same question, or one much like it, is answered with its plan again."

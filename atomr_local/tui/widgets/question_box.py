@@ -9,6 +9,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import DataTable, Input, TextArea
 from textual.widgets.text_area import Edit, EditResult
@@ -59,40 +60,33 @@ class CleanArea(TextArea):
         return super().edit(edit if clean == edit.text else replace(edit, text=clean))
 
 
-LONGEST = 2000  # characters of a question out of a file from elsewhere that the box shows; what is typed is never cut
+_FIRST = "Ask a question and press Enter"
+_LONGEST_ASKED = 300  # characters
 
 
 class QuestionBox(CleanArea):
+    """Where questions are typed. It keeps the focus after Enter, so that the next question can be typed at once."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Ask", tooltip="Ask the question", id="question.ask"),
-        Binding(
-            "shift+enter,ctrl+j", "newline", "New line", show=False, tooltip="Begin a new line", id="question.line"
-        ),
+        Binding("escape", "leave", "Steps", tooltip="Go to the steps, where letters are keys",
+                id="question.leave"),
+        Binding("shift+enter,ctrl+j", "newline", "New line", show=False, tooltip="Begin a new line",
+                id="question.line"),
         Binding("up", "earlier", "Earlier", show=False, tooltip="The question asked before", id="question.earlier"),
         Binding("down", "later", "Later", show=False, tooltip="The question asked after", id="question.later"),
-    ]
+    ]  # fmt: skip
 
     @dataclass
     class QuestionSubmitted(Message):
-        """The user wants this answered.
-
-        Attributes:
-            arrivals: how often the user had gone to the box before Enter, see :meth:`go_to`.
-        """
+        """The user wants this answered."""
 
         question: str
-        arrivals: int
 
     def __init__(self) -> None:
         super().__init__(
-            id="question",
-            placeholder="Ask a question and press Enter",
-            highlight_cursor_line=False,
-            tab_behavior="focus",
-            compact=True,
+            id="question", placeholder=_FIRST, highlight_cursor_line=False, tab_behavior="focus", compact=True
         )
-        self.called = 0  # how often the user has gone to the box with a key
-        self._arrivals = 0  # how often that was, of the keys that the box has dealt with
         self._asked: list[str] = []
         self._place = 0
 
@@ -105,6 +99,22 @@ class QuestionBox(CleanArea):
         self.load_text(text)
         self.move_cursor(self.document.end)
 
+    def show_asked(self, question: str) -> None:
+        """Name the question on the screen while nothing is typed; "": none is there."""
+        asked = sanitize_line(question[: 2 * _LONGEST_ASKED])[:_LONGEST_ASKED]
+        self.placeholder = Content(f"Asked: {asked} · Type the next question") if asked else _FIRST
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "leave" or self.placeholder != _FIRST
+
+    def action_leave(self) -> None:
+        self.screen.focus_next()  # the steps are the next that can have it
+
+    def give_back(self, question: str) -> None:
+        """Put back a question that was not asked, unless another one is typed."""
+        if not self.value.strip():
+            self.value = question
+
     def recall(self, asked: Sequence[str]) -> None:
         """Questions of before, the oldest first, to go back to."""
         self._asked = [*asked, *self._asked]
@@ -116,21 +126,13 @@ class QuestionBox(CleanArea):
         self._place = len(self._asked)
 
     def go_to(self) -> None:
-        """Take the focus at once; the last question is selected in its turn among the keys that are on their way."""
-        self.called += 1
+        """Take the focus at once; what is typed is selected in its turn among the keys that are on their way."""
         self.screen.set_focus(self)
-        self.call_later(self._arrive, self.called)
-
-    def _arrive(self, arrivals: int) -> None:
-        self._arrivals = arrivals
-        self.select_all()
-
-    def is_left(self, question: str, arrivals: int) -> bool:
-        """Whether nothing was done here since the question was submitted: the focus may go elsewhere."""
-        return self.called == arrivals and self.text == question
+        self.call_later(self.select_all)
 
     def action_submit(self) -> None:
-        self.post_message(self.QuestionSubmitted(self.text, self._arrivals))
+        self.post_message(self.QuestionSubmitted(self.text))
+        self.value = ""
 
     def action_newline(self) -> None:
         self.insert("\n")

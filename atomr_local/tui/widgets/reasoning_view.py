@@ -414,10 +414,6 @@ class ReasoningView(Container):
     def on_splitter_moved(self, message: Splitter.Moved) -> None:
         self.move_bar(message.share)
 
-    def widen(self, percent: int) -> None:
-        """Give the tree so many percent more of the room."""
-        self.move_bar(self.share + percent)
-
     def move_bar(self, share: int) -> None:
         """Give the tree so many percent of the room, neither pane too small to be read."""
         self.share = self.moved_share = max(_LEAST, min(_MOST, share))

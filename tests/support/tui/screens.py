@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from textual.containers import VerticalScroll
@@ -12,7 +14,7 @@ from textual.widgets import Label
 
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.question_box import QuestionBox
-from support.tui.fake_assistant import QUESTION
+from support.tui.fake_assistant import QUESTION, FakeAssistant
 
 # Of a terminal. The fast part of the tests is made at the smallest, where there is the least room.
 SMALL = (80, 24)
@@ -47,11 +49,36 @@ def check_labels(app: AtomrApp) -> None:
 
 
 async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
+    """Ask the question, and go to its steps, where letters are keys."""
     app = pilot.app
     app.query_one(QuestionBox).value = question
     app.query_one(QuestionBox).focus()
     await pilot.press("enter")
+    if app.ask_screen.has_question:
+        app.ask_screen.action_focus_tree()
 
 
 def done(app: AtomrApp) -> bool:
     return app.ask_screen.state.answer is not None and not app.ask_screen.state.running
+
+
+@asynccontextmanager
+async def opened(
+    assistant: FakeAssistant | None = None, *, size: tuple[int, int] = SMALL, **options: Any
+) -> AsyncIterator[tuple[AtomrApp, Pilot[None]]]:
+    """The program with this assistant, once it has loaded."""
+    app = AtomrApp(assistant or FakeAssistant())
+    async with app.run_test(size=size, **options) as pilot:
+        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage in {"", "not ready"})
+        yield app, pilot
+
+
+@asynccontextmanager
+async def answered(
+    assistant: FakeAssistant | None = None, *, size: tuple[int, int] = SMALL, **options: Any
+) -> AsyncIterator[tuple[AtomrApp, Pilot[None]]]:
+    """The program once it has answered the question, with the focus on its steps."""
+    async with opened(assistant, size=size, **options) as (app, pilot):
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        yield app, pilot

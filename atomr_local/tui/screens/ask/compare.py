@@ -19,7 +19,7 @@ from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import ShownTurn, asked_words
-from atomr_local.tui.question.state import Offered, offered
+from atomr_local.tui.question.state import offered
 from atomr_local.tui.rendering import short_line
 from atomr_local.tui.widgets.question_box import MeasuredTable
 from atomr_local.tui.widgets.status_line import SteadyFooter
@@ -59,7 +59,7 @@ class CompareScreen(ModalScreen[Comparison | None]):
         super().__init__()
         self._trace = trace
         self._answers = {answer.strategy: answer for answer in answers}
-        self._offered: list[Offered] = []
+        self._offered: dict[str, str] = {}  # what each strategy does
         self._names: list[str] = []  # of the rows
 
     def compose(self) -> ComposeResult:
@@ -76,7 +76,7 @@ class CompareScreen(ModalScreen[Comparison | None]):
         kept = partial(_kept, self._trace)
         in_background(self, kept, self._take_kept, failed=lambda _: None, group="kept-answers")
 
-    def _take_offered(self, found: list[Offered]) -> None:
+    def _take_offered(self, found: dict[str, str]) -> None:
         self._offered = found
         self._fill()
 
@@ -96,7 +96,7 @@ class CompareScreen(ModalScreen[Comparison | None]):
         """Strategies that have answered first, then the others; the cursor stays on its strategy."""
         table = self.query_one(MeasuredTable)
         chosen = self._chosen or self._trace.strategy
-        self._names = list(dict.fromkeys((*self._answers, *(item.name for item in self._offered))))
+        self._names = list(dict.fromkeys((*self._answers, *self._offered)))
         rows = [self._row(name) for name in self._names]
         others = sum(max(len(row[place]) for row in (*rows, _HEADS)) for place in (0, 2, 3, 4, 5))
         room = max(_LEAST_ANSWER, table.size.width - others - 2 * len(_COLUMNS) - 1)
@@ -129,7 +129,7 @@ class CompareScreen(ModalScreen[Comparison | None]):
         name = self._chosen
         if name is None:
             return
-        about = next((item.summary for item in self._offered if item.name == name), "")
+        about = self._offered.get(name, "")
         text = Text.assemble((sanitize_line(name), "bold"), f": {sanitize_line(about)}" if about else "")
         if (answer := self._answers.get(name)) is not None:
             text.append(f"\n{short_line(ShownTurn(answer).answer or answer.reason or answer.answer, _LONGEST)}")
@@ -149,7 +149,7 @@ class CompareScreen(ModalScreen[Comparison | None]):
         name = self._chosen
         if name is None:
             return
-        if not any(item.name == name for item in self._offered):
+        if name not in self._offered:
             self.notify(sanitize_line(f"The strategy {name} is not installed here."), markup=False)
             return
         self.dismiss(Comparison(strategy=name))

@@ -22,10 +22,10 @@ from atomr_local.sources.document_places import place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.system.sanitize import sanitize, sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
-from atomr_local.tui.background import in_background
+from atomr_local.tui.background import ErrorScreen, in_background
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import coloured, highlighted, place_text, rows_text, same_rows, table_of
-from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
+from atomr_local.tui.screens.dialogs import confirm
 from atomr_local.tui.widgets.node_panel import field, marked
 from atomr_local.tui.widgets.question_box import RowsTable
 from atomr_local.tui.widgets.status_line import SteadyFooter

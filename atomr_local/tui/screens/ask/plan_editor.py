@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
 from textual import on
@@ -25,10 +25,10 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.natural import is_natural
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
-from atomr_local.tui.background import in_background
+from atomr_local.tui.background import ErrorScreen, in_background
 from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_plan, check_tree, operation_of, with_step
 from atomr_local.tui.rendering import coloured
-from atomr_local.tui.screens.dialogs import ErrorScreen, confirm
+from atomr_local.tui.screens.dialogs import confirm
 from atomr_local.tui.widgets.question_box import CleanArea, CleanInput
 from atomr_local.tui.widgets.status_line import SteadyFooter
 
@@ -37,11 +37,7 @@ if TYPE_CHECKING:
     from atomr_local.tui.question.state import NodeView
 
 
-_HELP = (
-    'One step a line, indented by one space below the step it serves: number. question = Search("name", "kind") · '
-    'Relate([1], "relation") · Filter([1], "condition") · Compare([1], [2], "earlier"). [1] is the answer of step 1. '
-    "Line 0 is the question as understood."
-)
+_Given = TypeVar("_Given")
 _NO_OPERATOR = "none"
 
 
@@ -51,21 +47,71 @@ def _findings(checked: CheckedPlan, fine: str) -> Text:
     return coloured("\n".join(lines) or f"✓ {fine}", "green" if checked.tree else "red")
 
 
+def _line(text: str, colour: str) -> Text:
+    return coloured(sanitize_line(text), colour)
+
+
 def _plan_text(tree: Tree, question: str) -> str:
     """The plan as it is edited; with line 0 if it understood the question otherwise than it was typed."""
     return to_compact(tree, with_root=tree.question != question)
 
 
-class PlanEditor(Screen["Tree | None"]):
-    """Dismisses with the plan to run."""
+class _TextEditor(Screen[_Given]):
+    """A text that is checked as it is written. Leaving it changed asks first."""
 
     DEFAULT_CSS = """
-    #plan-title { background: $panel; padding: 0 1; height: auto; }
-    #plan-help { padding: 0 1; color: $text-muted; height: auto; }
-    #plan-text { height: 1fr; border: round $border-blurred; }
-    #plan-text:focus { border: heavy $accent; }
-    #plan-check { height: auto; max-height: 6; padding: 0 1; }
+    _TextEditor .title { background: $panel; padding: 0 1; height: auto; }
+    _TextEditor .help { padding: 0 1; color: $text-muted; height: auto; }
+    _TextEditor TextArea { height: 1fr; border: round $border-blurred; }
+    _TextEditor TextArea:focus { border: heavy $accent; }
+    _TextEditor #check { height: auto; max-height: 6; padding: 0 1; }
     """
+    HELP = LEAVE = ""  # what is to be known, and what is asked of who leaves changes behind
+    NUMBERED = False  # its lines
+    UNCHANGED: Any = None  # what leaving gives
+
+    def __init__(self, question: str, text: str) -> None:
+        super().__init__()
+        self._question, self._first = question, sanitize(text)
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text(sanitize_line(self._question), "bold"), classes="title")
+        yield CleanArea(self._first, show_line_numbers=self.NUMBERED, tab_behavior="focus")
+        yield Static(id="check", markup=False)
+        yield Static(Text(self.HELP), classes="help")
+        yield SteadyFooter()
+
+    def on_mount(self) -> None:
+        self.query_one(TextArea).focus()
+        self.check()
+
+    @property
+    def text(self) -> str:
+        return self.query_one(TextArea).text
+
+    @on(TextArea.Changed)
+    def _changed(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Check the text, and tell what is found."""
+        raise NotImplementedError
+
+    def tell(self, text: Text) -> None:
+        self.query_one("#check", Static).update(text)
+        self.refresh_bindings()
+
+    def action_leave(self) -> None:
+        leave = partial(self.dismiss, self.UNCHANGED)
+        if self.text == self._first:
+            leave()
+        else:
+            confirm(self.app, self.LEAVE, "Your changes are lost.", leave, yes="Leave", no="Keep editing")
+
+
+class PlanEditor(_TextEditor["Tree | None"]):
+    """Dismisses with the plan to run."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", priority=True, tooltip="Close without running", id="plan.close"),
         Binding("ctrl+s", "run", "Run", tooltip="Run the plan; only what changed is asked again",
@@ -73,6 +119,12 @@ class PlanEditor(Screen["Tree | None"]):
         Binding("f10", "keep", "Keep as example", priority=True,
                 tooltip="Keep the plan: it is used when this question comes again", id="plan.keep"),
     ]  # fmt: skip
+    HELP = (
+        "One step a line, indented by one space below the step it serves: number. question = "
+        'Search("name", "kind") · Relate([1], "relation") · Filter([1], "condition") · Compare([1], [2], "earlier"). '
+        "[1] is the answer of step 1. Line 0 is the question as understood."
+    )
+    LEAVE, NUMBERED = "Leave the plan as it was?", True
 
     def __init__(self, question: str, tree: Tree, limits: LimitSettings, indexes: Collection[str] = ()) -> None:
         """Make the screen.
@@ -80,39 +132,17 @@ class PlanEditor(Screen["Tree | None"]):
         Args:
             indexes: those that the question and its plan may quote.
         """
-        super().__init__()
-        self._indexes = indexes
-        self._question = question
-        self._limits = limits
-        self._first = sanitize(_plan_text(tree, question))
+        super().__init__(question, _plan_text(tree, question))
+        self._indexes, self._limits = indexes, limits
         self._checked = check_plan(self._first, question, limits)
 
-    def compose(self) -> ComposeResult:
-        yield Static(Text(sanitize_line(self._question), "bold"), id="plan-title")
-        yield CleanArea(self._first, id="plan-text", show_line_numbers=True, tab_behavior="focus")
-        yield Static(id="plan-check", markup=False)
-        yield Static(Text(_HELP), id="plan-help")
-        yield SteadyFooter()
-
-    def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
-        self._show()
-
-    @on(TextArea.Changed)
-    def _changed(self) -> None:
-        self._checked = check_plan(self.query_one(TextArea).text, self._question, self._limits)
-        self._show()
-
-    def _show(self) -> None:
+    def check(self) -> None:
+        self._checked = check_plan(self.text, self._question, self._limits)
         steps = len(self._checked.tree) if self._checked.tree is not None else 0
-        findings = _findings(self._checked, f"{steps} steps, the question included")
-        self.query_one("#plan-check", Static).update(findings)
-        self.refresh_bindings()
+        self.tell(_findings(self._checked, f"{steps} steps, the question included"))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in {"run", "keep"}:
-            return self._checked.tree is not None or None
-        return True
+        return action not in {"run", "keep"} or self._checked.tree is not None or None
 
     def action_run(self) -> None:
         if self._checked.tree is not None:
@@ -123,20 +153,80 @@ class PlanEditor(Screen["Tree | None"]):
             return
         try:
             plan = _plan_text(self._checked.tree, self._question)
-            example = check_example(self._question, plan, self._indexes)
-            keep_example(paths.examples_file(), example)
+            keep_example(paths.examples_file(), check_example(self._question, plan, self._indexes))
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))
         else:
             self.notify("Kept. This question will be planned like this from now on.")
 
-    def action_leave(self) -> None:
-        leave = partial(self.dismiss, None)
-        if self.query_one(TextArea).text == self._first:
-            leave()
+
+class ProcessEditor(_TextEditor[bool]):
+    """Corrects the steps of a finished question and keeps them as a worked process. Observations are made again first.
+
+    Dismisses with whether the process was kept.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close", priority=True, tooltip="Close without keeping", id="process.close"),
+        Binding("ctrl+s", "keep", "Save", tooltip="Do the steps again, and keep the process as an example",
+                id="process.save"),
+    ]  # fmt: skip
+    HELP = (
+        "By hand: what you read on the page (several with ;), or the query that you want; none if there is nothing. "
+        "Without it the model reads or writes. Observations are made again when you keep it."
+    )
+    LEAVE, UNCHANGED = "Leave without keeping?", False
+
+    def __init__(self, process: Process, do_again: Callable[[Process], Process], stop: Callable[[], object]) -> None:
+        """Make the screen.
+
+        Args:
+            do_again: makes the observations; blocks.
+            stop: ends that.
+        """
+        super().__init__(process.question, process.as_text())
+        self._indexes, self._do_again, self._stop = process.indexes, do_again, stop
+        self._process: Process | None = process
+        self._working = False
+
+    def check(self) -> None:
+        try:
+            self._process = read_text_form(self.text).quoting(self._indexes)
+        except AtomrError as error:
+            self._process = None
+            self.tell(_line(f"✗ {error.message}", "red"))
+        else:
+            self.tell(_line(f"✓ {len(self._process.steps)} steps", "green"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "keep" or (self._process is not None and not self._working) or None
+
+    def action_keep(self) -> None:
+        if (process := self._process) is None or self._working:
             return
-        text = "Your changes are lost."
-        confirm(self.app, "Leave the plan as it was?", text, leave, yes="Leave", no="Keep editing")
+        self._working = True
+        self.tell(_line("… the steps are done again", "cyan"))
+
+        def work() -> Process:
+            done = self._do_again(process)
+            keep(paths.processes_file(), done)
+            return done
+
+        def failed(error: AtomrError) -> None:
+            self._working = False
+            self.tell(_line(f"✗ {error.message}", "red"))
+
+        in_background(self, work, self._kept, failed=failed, group="process", exclusive=True)
+
+    def _kept(self, process: Process) -> None:
+        self.app.notify(f"Kept. {process.method} shows it as an example from now on.", markup=False)
+        self.dismiss(True)
+
+    def action_leave(self) -> None:
+        if self._working:
+            self._stop()
+        else:
+            super().action_leave()
 
 
 @dataclass(frozen=True)
@@ -243,107 +333,3 @@ class NodeEditor(ModalScreen[StepChange | None]):
         self.dismiss(
             StepChange(self._checked.tree, self._view.node.id, narrowed, tuple(part for part in answers if part))
         )
-
-
-# Corrects the steps of a finished question and keeps them as a worked process. Observations are made again first.
-
-_PROCESS_EDITOR_HELP = (
-    "By hand: what you read on the page (several with ;), or the query that you want; none if there is nothing. "
-    "Without it the model reads or writes. Observations are made again when you keep it."
-)
-_WORKING = "… the steps are done again"
-
-
-class ProcessEditor(Screen[bool]):
-    """Dismisses with whether the process was kept."""
-
-    DEFAULT_CSS = """
-    #process-title { background: $panel; padding: 0 1; height: auto; }
-    #process-help { padding: 0 1; color: $text-muted; height: auto; }
-    #process-text { height: 1fr; border: round $border-blurred; }
-    #process-text:focus { border: heavy $accent; }
-    #process-check { height: auto; max-height: 5; padding: 0 1; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Close", priority=True, tooltip="Close without keeping", id="process.close"),
-        Binding("ctrl+s", "keep", "Save", tooltip="Do the steps again, and keep the process as an example",
-                id="process.save"),
-    ]  # fmt: skip
-
-    def __init__(self, process: Process, do_again: Callable[[Process], Process], stop: Callable[[], object]) -> None:
-        """Make the screen.
-
-        Args:
-            do_again: makes the observations; blocks.
-            stop: ends that.
-        """
-        super().__init__()
-        self._question, self._indexes = process.question, process.indexes
-        self._first = sanitize(process.as_text())
-        self._do_again = do_again
-        self._stop = stop
-        self._process: Process | None = process
-        self._working = False
-
-    def compose(self) -> ComposeResult:
-        yield Static(Text(sanitize_line(self._question), "bold"), id="process-title")
-        yield CleanArea(self._first, id="process-text", tab_behavior="focus")
-        yield Static(id="process-check", markup=False)
-        yield Static(Text(_PROCESS_EDITOR_HELP), id="process-help")
-        yield SteadyFooter()
-
-    def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
-        self._check()
-
-    @on(TextArea.Changed)
-    def _check(self) -> None:
-        try:
-            self._process = read_text_form(self.query_one(TextArea).text).quoting(self._indexes)
-        except AtomrError as error:
-            self._process = None
-            self._tell(f"✗ {error.message}", "red")
-        else:
-            self._tell(f"✓ {len(self._process.steps)} steps", "green")
-        self.refresh_bindings()
-
-    def _tell(self, text: str, colour: str) -> None:
-        self.query_one("#process-check", Static).update(coloured(sanitize_line(text), colour))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "keep":
-            return (self._process is not None and not self._working) or None
-        return True
-
-    def action_keep(self) -> None:
-        if (process := self._process) is None or self._working:
-            return
-        self._working = True
-        self._tell(_WORKING, "cyan")
-        self.refresh_bindings()
-
-        def work() -> Process:
-            done = self._do_again(process)
-            keep(paths.processes_file(), done)
-            return done
-
-        def failed(error: AtomrError) -> None:
-            self._working = False
-            self._tell(f"✗ {error.message}", "red")
-            self.refresh_bindings()
-
-        in_background(self, work, self._kept, failed=failed, group="process", exclusive=True)
-
-    def _kept(self, process: Process) -> None:
-        self.app.notify(f"Kept. {process.method} shows it as an example from now on.", markup=False)
-        self.dismiss(True)
-
-    def action_leave(self) -> None:
-        if self._working:
-            self._stop()
-            return
-        leave = partial(self.dismiss, False)
-        if self.query_one(TextArea).text == self._first:
-            leave()
-            return
-        confirm(self.app, "Leave without keeping?", "Your changes are lost.", leave, yes="Leave", no="Keep editing")

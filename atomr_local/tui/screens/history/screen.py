@@ -27,9 +27,9 @@ from atomr_local.reasoning.confidence import NOT_FOUND, confidence_text, status_
 from atomr_local.reasoning.trace import telling
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.system.sanitize import sanitize, sanitize_line
-from atomr_local.tui.background import in_background
+from atomr_local.tui.background import ErrorScreen, in_background
 from atomr_local.tui.rendering import coloured, short_line
-from atomr_local.tui.screens.dialogs import ErrorScreen, PathDialog, confirm
+from atomr_local.tui.screens.dialogs import PathDialog, confirm
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.widgets.question_box import CleanInput
 from atomr_local.tui.widgets.status_line import SteadyFooter
@@ -138,7 +138,7 @@ def _citations(trace: Trace) -> Iterator[RenderableType]:
 def _step(node: NodeTrace) -> str:
     """A step that no plan has, with its answer where it has one."""
     title = telling.step_title(node, node.label, node.resolved_question or node.question)
-    answer = short_line(node.answer) if node.answers and node.outcome != "not found" else ""
+    answer = short_line(node.answer) if telling.is_found(node) else ""
     mended = f" ({telling.correction_text(node.corrected_from)})" if answer and node.corrected_from is not None else ""
     return f"{node.id}. {title}" + (f" → {answer}{mended}" if answer else "")
 

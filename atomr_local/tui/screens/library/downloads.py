@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from rich.text import Text
@@ -13,12 +14,20 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
+from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
-from atomr_local.assistant.wishes import WIKIDATA, ModelWish, WikidataWish, WikipediaWish, command_of
+from atomr_local.assistant.wishes import (
+    WIKIDATA,
+    ModelWish,
+    Parameter,
+    WikidataWish,
+    WikipediaWish,
+    command_of,
+    parameters_of,
+)
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.indexing.builds.space import human_size
@@ -41,7 +50,7 @@ from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.dialogs import confirm, error_line
-from atomr_local.tui.widgets.question_box import CleanInput
+from atomr_local.tui.screens.library.forms import WishForm
 from atomr_local.tui.widgets.status_line import SteadyFooter
 
 # What would be downloaded: the command, its size, time, licence and host. No widget in here.
@@ -60,21 +69,6 @@ class TextIndex:
 
 
 @dataclass(frozen=True)
-class DownloadRequest:
-    """What was chosen and entered; `chosen` is a model's name, or one of ADDRESS, WIKIPEDIA and FACTS."""
-
-    chosen: str
-    url: str = ""
-    language: str = ""
-    kind: str = "parquet"
-    limit: str = ""
-    name: str = ""
-    index: str = ""
-    site: str = ""
-    contact: str = ""
-
-
-@dataclass(frozen=True)
 class Download:
     """A planned download: the command, and what is shown before it starts."""
 
@@ -84,22 +78,24 @@ class Download:
     place: str
 
 
-def plan_download(request: DownloadRequest, offers: Catalogue, indexes: Sequence[TextIndex]) -> Download:
-    """The planned download of the request.
+def plan_download(chosen: str, given: Mapping[str, str], offers: Catalogue, indexes: Sequence[TextIndex]) -> Download:
+    """The planned download.
 
     Args:
+        chosen: the name of a model, or ADDRESS, WIKIPEDIA or FACTS.
+        given: what is entered, by the field of the wish.
         indexes: the text indexes that facts can be fetched for.
 
     Raises:
         InputError: something is missing or not usable.
     """
-    if request.chosen == ADDRESS:
-        return _address(request.url)
-    if request.chosen == WIKIPEDIA:
-        return _wikipedia(request, offers.wikipedia)
-    if request.chosen == FACTS:
-        return _facts(request, indexes)
-    model = next((item for item in offers.model if item.name == request.chosen), None)
+    if chosen == ADDRESS:
+        return _address(given["name"])
+    if chosen == WIKIPEDIA:
+        return _wikipedia(given, offers.wikipedia)
+    if chosen == FACTS:
+        return _facts(given, indexes)
+    model = next((item for item in offers.model if item.name == chosen), None)
     if model is None:
         raise InputError("nothing is chosen", hint="Choose something in the list.")
     details = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
@@ -123,15 +119,15 @@ def _address(url: str) -> Download:
     return Download(command, details, host, str(paths.models_dir()))
 
 
-def _wikipedia(request: DownloadRequest, offered: Sequence[OfferedWikipedia]) -> Download:
-    wikipedia = _in_language(request.language.lower(), offered)
-    language, articles, limit = wikipedia.language, wikipedia.articles, _limit(request.limit)
-    name = check_name(request.name or f"wikipedia-{language}")
-    kind: WikipediaKind = "dump" if request.kind == "dump" else "parquet"
+def _wikipedia(given: Mapping[str, str], offered: Sequence[OfferedWikipedia]) -> Download:
+    wikipedia = _in_language(given["language"].lower(), offered)
+    language, articles, limit = wikipedia.language, wikipedia.articles, _limit(given["limit"])
+    name = check_name(given["build"] or f"wikipedia-{language}")
+    kind: WikipediaKind = "dump" if given["kind"] == "dump" else "parquet"
     size = wikipedia.download_bytes(kind, limit)
     part = {"limit": limit, "max_size": size} if limit is not None and limit < articles else {}
     command = command_of(
-        WikipediaWish, language=language, kind=kind, build=name, contact=request.contact, yes=True, **part
+        WikipediaWish, language=language, kind=kind, build=name, contact=given.get("contact", ""), yes=True, **part
     )
     about = f"{wikipedia.name}, {min(limit or articles, articles):,} articles."
     if wikipedia not in offered:
@@ -168,8 +164,8 @@ def _in_language(entered: str, offered: Sequence[OfferedWikipedia]) -> OfferedWi
     return largest.model_copy(update={"language": entered, "name": entered})
 
 
-def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
-    index = next((item for item in indexes if item.name == request.index), None)
+def _facts(given: Mapping[str, str], indexes: Sequence[TextIndex]) -> Download:
+    index = next((item for item in indexes if item.name == given["text_index"]), None)
     if index is None:
         raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
     if index.private:
@@ -180,7 +176,7 @@ def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
         )
     from atomr_local.fetching.download import SITE
 
-    site = request.site.lower()
+    site = given["site"].lower()
     if not SITE.fullmatch(site):
         raise InputError(
             f"{site!r} is not a Wikipedia that Wikidata knows",
@@ -188,7 +184,7 @@ def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
         )
     _, size, seconds = wikidata_slice(index.articles, index.articles)
     command = command_of(
-        WikidataWish, text_index=index.name, site=site, build=index.name, contact=request.contact, yes=True
+        WikidataWish, text_index=index.name, site=site, build=index.name, contact=given.get("contact", ""), yes=True
     )
     details = (
         f"Facts about {index.articles:,} articles: about {human_size(size)} in {duration(seconds)}, asked for "
@@ -240,7 +236,13 @@ def site_of(files: str) -> str:
     return f"{parquet[1].replace('-', '_')}wiki" if parquet is not None else "enwiki"
 
 
-_FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-index"}  # each with its first field
+# The form of each, by its rows, with fields of the wish.
+_FORMS: dict[str, tuple[type[Any], tuple[tuple[str, ...], ...]]] = {
+    ADDRESS: (ModelWish, (("name",),)),
+    WIKIPEDIA: (WikipediaWish, (("language",), ("kind",), ("limit", "build"))),
+    FACTS: (WikidataWish, (("text_index", "site"),)),
+}
+_KINDS = [(Text("plain text (parquet)"), "parquet"), (Text("the latest dump (wiki text)"), "dump")]
 _ABOUT = "This download uses the network; the web switch does not change. Sizes and times are estimates."
 
 
@@ -251,9 +253,9 @@ class OfferList(OptionList):
         self.scroll_to_highlight()
 
 
-class FetchScreen(ModalScreen[Command | None]):
+class FetchScreen(WishForm):
+    COMPACT = True
     DEFAULT_CSS = """
-    FetchScreen { align: center middle; }
     #fetch { width: 100; max-width: 98%; height: 94%; max-height: 34; padding: 0 1; background: $surface;
         border: round $accent; }
     #fetch-about { color: $text-muted; height: auto; }
@@ -264,7 +266,7 @@ class FetchScreen(ModalScreen[Command | None]):
     #fetch-forms Label { color: $text-muted; width: auto; margin-right: 1; }
     #fetch-forms Input { width: 1fr; height: 1; border: none; background: $boost; margin-right: 2; }
     #fetch-forms Select { width: 1fr; margin-right: 2; }
-    #fetch-details { height: auto; max-height: 6; border-top: solid $border-blurred; }
+    #form-error { height: auto; max-height: 6; border-top: solid $border-blurred; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Get nothing", id="fetch.close"),
@@ -274,7 +276,6 @@ class FetchScreen(ModalScreen[Command | None]):
 
     def __init__(self, *, find: Callable[[], list[TextIndex]] | None = None) -> None:
         """Make the screen; `find` gives the text indexes available, and runs on a thread."""
-        super().__init__()
         self._find = find or text_indexes
         self._indexes: list[TextIndex] = []
         self._broken: AtomrError | None = None
@@ -283,41 +284,43 @@ class FetchScreen(ModalScreen[Command | None]):
             self._offers = catalogue()
         except AtomrError as error:
             self._broken = error
+        self._languages = [item.language for item in self._offers.wikipedia]
+        first = {"language": self._languages[0], "site": f"{self._languages[0]}wiki"} if self._languages else {}
+        super().__init__(WikipediaWish, "Get a model, a Wikipedia, facts", limit="20000", **first)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="fetch") as body:
-            body.border_title = "Get a model, a Wikipedia, facts"
+            body.border_title = self._heading
             yield Static(Text(_ABOUT), id="fetch-about")
             yield OfferList(*self._options(), id="fetch-list", markup=False)
             with VerticalScroll(id="fetch-forms", can_focus=False):
-                with Vertical(id="form-address"):
-                    yield Label("Address of a GGUF file")
-                    yield CleanInput(id="fetch-url", placeholder="https://…/model.gguf")
-                with Vertical(id="form-wikipedia"):
-                    with Horizontal():
-                        codes = [item.language for item in self._offers.wikipedia]
-                        yield Label(f"Language: {', '.join(codes)} or any other")
-                        yield CleanInput(codes[0] if codes else "", id="fetch-language", compact=True,
-                                         suggester=SuggestFromList(codes, case_sensitive=False))  # fmt: skip
-                    kinds = [("plain text (parquet)", "parquet"), ("the latest dump (wiki text)", "dump")]
-                    yield Select(kinds, value="parquet", id="fetch-kind", allow_blank=False, compact=True)
-                    with Horizontal():
-                        yield Label("At most … articles")
-                        yield CleanInput("20000", id="fetch-limit", type="integer", placeholder="all", compact=True)
-                        yield Label("Name")
-                        yield CleanInput(id="fetch-name", placeholder="of the index", compact=True)
-                with Vertical(id="form-facts"):
-                    yield Label("About the articles of this text index; the site their titles are of")
-                    with Horizontal():
-                        yield Select([], prompt="no text index is there", id="fetch-index", compact=True)
-                        sites = [f"{item.language}wiki" for item in self._offers.wikipedia]
-                        yield CleanInput(sites[0] if sites else "", id="fetch-site", compact=True,
-                                         suggester=SuggestFromList(sites, case_sensitive=False))  # fmt: skip
-                with Horizontal(id="fetch-contact-row"):
-                    yield Label("Your e-mail address or page, which Wikimedia asks for")
-                    yield CleanInput(id="fetch-contact", placeholder="may be left out", compact=True)
-            yield Static(id="fetch-details", markup=False)
+                for chosen, (wish, rows) in _FORMS.items():
+                    with Vertical(id=f"fetch-{chosen}"):
+                        for row in rows:
+                            yield from self._row(wish, row)
+                with Vertical(id="fetch-contact"):
+                    yield from self._row(WikipediaWish, ("contact",))
+            yield Static(id="form-error", markup=False)
         yield SteadyFooter()
+
+    def _row(self, wish: type[Any], names: Sequence[str]) -> ComposeResult:
+        fields = {one.name: one for one in parameters_of(wish)}
+        made = [list(self.field(fields[name])) for name in names]
+        if names[0] == "text_index":  # too long to stand beside it
+            yield made[0].pop(0)
+        yield Horizontal(*chain.from_iterable(made))
+
+    def offered(self, one: Parameter) -> list[tuple[Text, str]] | None:
+        return {"kind": _KINDS, "text_index": []}.get(one.name)
+
+    def suggester(self, one: Parameter) -> Suggester | None:
+        names = {"language": self._languages, "site": [f"{name}wiki" for name in self._languages]}.get(one.name)
+        return SuggestFromList(names, case_sensitive=False) if names else None
+
+    def field(self, one: Parameter) -> ComposeResult:
+        if one.name == "language":
+            yield Label(f"Language: {', '.join(self._languages)} or any other")
+        yield from super().field(one)
 
     def _options(self) -> list[Option]:
         options = []
@@ -339,13 +342,16 @@ class FetchScreen(ModalScreen[Command | None]):
         return options
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
         in_background(self, self._find, self._show_indexes, group="fetch")
         self._changed()
 
+    @property
+    def first(self) -> Widget:
+        return self.query_one(OptionList)
+
     def _show_indexes(self, indexes: list[TextIndex]) -> None:
         self._indexes = indexes
-        chooser = self.query_one("#fetch-index", Select)
+        chooser = self.query_one("#form-text_index", Select)
         chooser.set_options([(Text(f"{sanitize_line(item.name)} ({item.articles:,})"), item.name) for item in indexes])
         if indexes:
             chooser.value = indexes[0].name
@@ -363,34 +369,29 @@ class FetchScreen(ModalScreen[Command | None]):
         """Show the form that belongs to what is chosen, and what it would take."""
         chosen = self._chosen
         for name in _FORMS:
-            self.query_one(f"#form-{name}").display = name == chosen
-        self.query_one("#fetch-contact-row").display = chosen in {WIKIPEDIA, FACTS}
+            self.query_one(f"#fetch-{name}").display = name == chosen
+        self.query_one("#fetch-contact").display = chosen in {WIKIPEDIA, FACTS}
         try:
             text = Text(sanitize_line(self._planned().details))
         except AtomrError as error:
             text = error_line(error)
-        self.query_one("#fetch-details", Static).update(text)
+        self.query_one("#form-error", Static).update(text)
 
-    @on(Select.Changed, "#fetch-index")
+    @on(Select.Changed, "#form-text_index")
     def _index_changed(self) -> None:
-        index = next((item for item in self._indexes if item.name == self._entered("index")), None)
+        index = next((item for item in self._indexes if item.name == self.value("text_index")), None)
         if index is not None:
-            self.query_one("#fetch-site", Input).value = index.site
+            self.query_one("#form-site", Input).value = index.site
 
     @on(OptionList.OptionSelected)
     def _picked(self) -> None:
         if self._chosen in _FORMS:
-            self.query_one(_FORMS[self._chosen]).focus()
+            self.query_one(f"#form-{_FORMS[self._chosen][1][0][0]}").focus()
         else:
             self.action_start()
 
-    @on(Input.Submitted)
-    def action_start(self) -> None:
-        try:
-            download = self._planned()
-        except AtomrError as error:
-            self.query_one("#fetch-details", Static).update(error_line(error))
-            return
+    def start(self) -> None:
+        download = self._planned()
         title = f"Go online and {download.command.title}?"
         text = f"From {download.host}, into {download.place}.\n{download.details}"
         confirm(self.app, title, text, lambda: self.dismiss(download.command), yes="Get it", no="Not now")
@@ -403,11 +404,6 @@ class FetchScreen(ModalScreen[Command | None]):
         """
         if self._broken is not None:
             raise self._broken
-        entered = {one.name: self._entered(one.name) for one in fields(DownloadRequest) if one.name != "chosen"}
-        return plan_download(DownloadRequest(self._chosen, **entered), self._offers, self._indexes)
-
-    def _entered(self, name: str) -> str:
-        """What stands in a field of the forms, which have the names of the request's fields."""
-        field = self.query_one(f"#fetch-{name}")
-        value = field.value if isinstance(field, Input | Select) else ""
-        return value.strip() if isinstance(value, str) else ""
+        _, rows = _FORMS.get(self._chosen, (None, ()))
+        given = {name: self.value(name) or "" for name in (*chain.from_iterable(rows), "contact")}
+        return plan_download(self._chosen, given, self._offers, self._indexes)

@@ -14,6 +14,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
+from textual.suggester import Suggester
+from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from atomr_local.assistant import wishes
@@ -50,6 +52,7 @@ class WishForm(ModalScreen[Command | None]):
     """The fields of a wish that `SHOWN` names, each with its label. A field `x` is the widget `#form-x`."""
 
     SHOWN: ClassVar[tuple[str, ...]] = ()
+    COMPACT = False
     DEFAULT_CSS = """
     WishForm { align: center middle; }
     #form { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
@@ -78,12 +81,20 @@ class WishForm(ModalScreen[Command | None]):
         if one.kind is bool:
             yield _Box(one.label, id=name)
             return
-        yield Label(one.label, id=f"{name}-label")
+        if one.label:
+            yield Label(one.label, id=f"{name}-label")
         if offered is None:
-            suggester = PathSuggester(Path.cwd()) if one.kind is Path else None
-            yield CleanInput(self._given.get(one.name, ""), id=name, suggester=suggester, placeholder=one.example)
+            yield CleanInput(
+                self._given.get(one.name, ""), id=name, placeholder=one.example, compact=self.COMPACT,
+                suggester=self.suggester(one), type="integer" if one.kind is int else "text",
+            )  # fmt: skip
         else:
-            yield Select(offered, prompt=one.example or "Select", allow_blank=bool(one.example), id=name)
+            blank, prompt = bool(one.example), one.example or "Select"
+            yield Select(offered, prompt=prompt, allow_blank=blank, id=name, compact=self.COMPACT)
+
+    def suggester(self, one: wishes.Parameter) -> Suggester | None:
+        """What completes a field that is typed."""
+        return PathSuggester(Path.cwd()) if one.kind is Path else None
 
     def offered(self, one: wishes.Parameter) -> list[tuple[Text, str]] | None:
         """What a field can be, as it is shown; None where it is typed."""
@@ -93,7 +104,12 @@ class WishForm(ModalScreen[Command | None]):
         return [(Text("auto: detected from the content" if name == "auto" else name), name) for name in names] or None
 
     def on_mount(self) -> None:
-        self.query_one(f"#form-{self.SHOWN[0]}").focus()
+        self.first.focus()
+
+    @property
+    def first(self) -> Widget:
+        """What has the focus at first."""
+        return self.query_one(f"#form-{self.SHOWN[0]}")
 
     def value(self, name: str) -> Any:
         """What is filled in a field; None where nothing is chosen."""
@@ -117,9 +133,17 @@ class WishForm(ModalScreen[Command | None]):
     @on(Input.Submitted)
     def action_start(self) -> None:
         try:
-            self.dismiss(self.made())
+            self.start()
         except AtomrError as error:
             self.query_one("#form-error", Static).update(error_line(error))
+
+    def start(self) -> None:
+        """Close with the command.
+
+        Raises:
+            AtomrError: it cannot be run.
+        """
+        self.dismiss(self.made())
 
 
 _PRIVATE = "A new index of a folder is private: nothing read in it leaves this machine. P in the library changes that."

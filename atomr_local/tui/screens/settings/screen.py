@@ -25,9 +25,9 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import Settings
-from atomr_local.tui.background import in_background
+from atomr_local.tui.background import ErrorScreen, in_background
 from atomr_local.tui.keys import binding_ids, check_keys
-from atomr_local.tui.screens.dialogs import ErrorScreen, UnsavedChanges
+from atomr_local.tui.screens.dialogs import UnsavedChanges
 from atomr_local.tui.screens.settings.editor import Picker, editor_of
 from atomr_local.tui.screens.settings.form import (
     FREE,
