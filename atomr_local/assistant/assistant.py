@@ -11,7 +11,7 @@ from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from atomr_local.assistant.asked import Answer, Asked, QuestionOptions, checked_question
-from atomr_local.assistant.session import QuestionGate, Session, Stage, busy, question_context, quiet
+from atomr_local.assistant.session import QuestionGate, Session, Stage, busy, question_context, quiet, run_sparql
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.language.question_kind import understands
 from atomr_local.language.referring import refers_out
@@ -334,13 +334,13 @@ class Assistant:
             KnowledgeIndexError: there is no whole graph index.
             Cancelled: :meth:`cancel` was called, or `cancellation` thrown.
         """
-        from atomr_local.assistant.session import run
-
         check_used(self.settings, SourceName.GRAPH)
         cancellation = cancellation or Cancellation()
         self._queries.add(cancellation)
         try:
-            return run(self.parts.graph_directory(), sparql, timeout=timeout, limit=limit, cancellation=cancellation)
+            return run_sparql(
+                self.parts.graph_directory(), sparql, timeout=timeout, limit=limit, cancellation=cancellation
+            )
         finally:
             self._queries.discard(cancellation)
 
@@ -475,7 +475,7 @@ class Assistant:
 
     def stream(self, question: str, **options: Unpack[QuestionOptions]) -> Iterator[Event]:
         """As :meth:`ask`, with the same options; waits for its turn where too many questions are being answered."""
-        return self._events(self._asked(question, **options), Cancellation(), waits=True)
+        return self._events(self._asked(question, **options), Cancellation())
 
     def answer(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
         """Answer the question, with the options of :meth:`ask`; blocks, and waits for its turn.
@@ -486,7 +486,7 @@ class Assistant:
             AtomrError: what :meth:`ask` raises.
             Cancelled: :meth:`cancel` was called while it waited for its turn.
         """
-        with closing(self._events(self._asked(question, **options), Cancellation(), waits=True)) as events:
+        with closing(self._events(self._asked(question, **options), Cancellation())) as events:
             return Answer(next(event.trace for event in events if isinstance(event, Finished)))
 
     async def astream(
@@ -499,24 +499,7 @@ class Assistant:
         """
         cancellation = cancellation or Cancellation()
         found: LoopQueue[Event | BaseException | None] = LoopQueue(asyncio.get_running_loop())
-
-        def hand(event: Event) -> None:
-            if isinstance(event, Finished):
-                self.last_trace = event.trace
-            found.put(event)
-
-        def work() -> None:
-            try:
-                asked = self._asked(question, **options)
-                with self._inside(cancellation, waits=True):
-                    self._answer(asked, cancellation, logged(hand))
-            except BaseException as error:
-                found.put(error)
-            else:
-                found.put(None)
-
-        worker = threading.Thread(target=work, name="atomr-question", daemon=True)
-        worker.start()
+        worker = self._begun(lambda: self._asked(question, **options), cancellation, found.put)
         over = False
         try:
             while not over:
@@ -541,52 +524,62 @@ class Assistant:
     def _asked(self, question: str, **options: Unpack[QuestionOptions]) -> Asked:
         return Asked.checked(question, self.settings, self._web, **options)
 
-    def _events(self, asked: Asked, cancellation: Cancellation, *, waits: bool) -> Generator[Event, None, None]:
-        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        worker = threading.Thread(
-            target=self._answer,
-            args=(asked, cancellation, logged(events.put)),
-            name="atomr-question",
-            daemon=True,
-        )
-        # Entered here and not before: an iterator that is never begun must not block the next question.
-        with self._inside(cancellation, waits=waits):
-            worker.start()
-            try:
-                while True:
-                    event = events.get()
-                    if isinstance(event, Finished):
-                        self.last_trace = event.trace
-                        yield event
-                        return
-                    yield event
-            finally:
-                cancellation.cancel()
-                worker.join()
-
-    @contextmanager
-    def _inside(self, cancellation: Cancellation, *, waits: bool) -> Iterator[None]:
-        """One of the questions that are being answered; throws the cancellation when it has ended.
-
-        Raises:
-            InputError: another one is being answered, and it does not wait.
-            Cancelled: the cancellation was thrown while it waited.
-        """
-        self._running.add(cancellation)
+    def _events(self, asked: Asked, cancellation: Cancellation, *, waits: bool = True) -> Generator[Event, None, None]:
+        found: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
+        # Begun here and not before: an iterator that is never begun must not block the next question.
+        worker = self._begun(lambda: asked, cancellation, found.put, waits=waits)
         try:
+            while isinstance(item := found.get(), Event):
+                yield item
+            if item is not None:
+                raise item
+        finally:
+            cancellation.cancel()
+            worker.join()
+
+    def _begun(
+        self,
+        asked: Callable[[], Asked],
+        cancellation: Cancellation,
+        put: Callable[[Event | BaseException | None], None],
+        *,
+        waits: bool = True,
+    ) -> threading.Thread:
+        """The thread that answers a question. It puts the events, and at its end None, or the error that ended it:
+        InputError if another one is being answered and it does not wait, Cancelled if it was cancelled as it waited."""
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Finished):
+                self.last_trace = event.trace
+            put(event)
+
+        def answer() -> None:
+            given = asked()
             if waits:
                 self._gate.enter(self.settings.llm.parallel, cancellation)
             else:
                 self._gate.try_enter()
                 self._cancellation = cancellation
             try:
-                yield
+                self._answer(given, cancellation, logged(tell))
             finally:
                 cancellation.cancel()
                 trim_memory()
                 self._gate.leave()
-        finally:
+
+        def work() -> None:
+            ended: BaseException | None = None
+            try:
+                answer()
+            except BaseException as error:
+                ended = error
             self._running.discard(cancellation)
+            put(ended)
+
+        self._running.add(cancellation)
+        worker = threading.Thread(target=work, name="atomr-question", daemon=True)
+        worker.start()
+        return worker
 
     def _answer(self, asked: Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
@@ -633,7 +626,7 @@ class Assistant:
                     question,
                     tools,
                     given=asked.understood,
-                    rewrites=parts.rewrites,
+                    rewrites=parts.skills.rewrites,
                     asks_back=asked.plan is None and self.settings.features.decline,
                 )
             # Known from now on, for a cancelled answer can be corrected too.
@@ -676,7 +669,7 @@ class Assistant:
         trace, parts = recorder.trace, self.parts
         verdict = judge(
             trace,
-            accept=parts.calibration.bound(trace.node(ROOT_ID).signals if trace.nodes else {}),
+            accept=parts.skills.calibration.bound(trace.node(ROOT_ID).signals if trace.nodes else {}),
             at_hand=lambda: AvailableSources(
                 web, local, parts.other_indexes(local), private=bool(private_indexes(self.settings, local))
             ),

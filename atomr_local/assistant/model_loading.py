@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atomr_local.models.templates import Style
 from atomr_local.reasoning.confidence import Calibration
 from atomr_local.settings.schema import Settings
+from atomr_local.strategies.protocol import ModelSkills
 from atomr_local.system import paths
 from atomr_local.system.cancellation import Cancellation
 
@@ -23,16 +22,8 @@ ModelFiles = tuple[Path, Path | None]
 _CHECKED_BYTES = 256 << 20
 
 
-@dataclass(frozen=True)
-class AdapterSkills:
-    """The skills of a model; by default of one without an adapter (see `Session`)."""
-
-    style: Style = "full"
-    calibration: Calibration = field(default_factory=Calibration)
-    verifies: bool = True
-    rewrites: bool = True
-    knows_next: bool = False
-    points: bool = True
+class AdapterSkills(ModelSkills):
+    """The skills of a model with its adapter."""
 
     @classmethod
     def of(cls, files: ModelFiles | None) -> AdapterSkills:
@@ -69,20 +60,24 @@ def model_files(settings: Settings) -> ModelFiles | None:
 def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
     """What is to be tried out before these settings' model is loaded into this process."""
     from atomr_local.models.catalog.find import task_adapters
+    from atomr_local.models.llama.engine import RunOptions
     from atomr_local.models.llama.probe import ProbeTask
 
     llm = settings.llm
-    return ProbeTask(
-        model,
-        adapter,
-        None if llm.weights == "file" else llm.weights,
-        paths.cache_dir(),
-        llm.threads,
-        llm.batch_threads,
-        llm.cpu_variant,
-        tuple(sorted(task_adapters(adapter).items())) if adapter is not None else (),
-        llm.gpu_layers,
+    options = RunOptions(
+        context_tokens=llm.context_tokens,
+        threads=llm.threads,
+        batch_threads=llm.batch_threads,
+        speculative=llm.drafting,
+        reuse=llm.prefix_cache,
+        parallel=llm.parallel,
+        storage=None if llm.weights == "file" else llm.weights,
+        cache=paths.cache_dir(),
+        cpu_variant=llm.cpu_variant,
+        task_adapters=dict(sorted(task_adapters(adapter).items())) if adapter is not None else {},
+        gpu_layers=llm.gpu_layers,
     )
+    return ProbeTask(model, adapter, options)
 
 
 def open_server(settings: Settings) -> Backbone:
@@ -125,11 +120,10 @@ def load_model(
 
     path, adapter = files
     task = probe_task(settings, path, adapter)
-    by_task = dict(task.task_adapters)
-    if not is_prepared(path, adapter, task.storage, task.cache):  # prepared weights are read in their place
+    if not is_prepared(path, adapter, task.options):  # prepared weights are read in their place
         for file in filter(None, files):
             require_whole(file, _CHECKED_BYTES)
-    for file in by_task.values():
+    for file in task.options.task_adapters.values():
         require_whole(file, _CHECKED_BYTES)
     way = working_way(
         task,
@@ -137,20 +131,4 @@ def load_model(
         notify=notify,
         cancellation=probing,
     )
-    return LlamaBackbone.load(
-        path,
-        adapter,
-        context_tokens=settings.llm.context_tokens,
-        threads=settings.llm.threads,
-        batch_threads=settings.llm.batch_threads,
-        speculative=settings.llm.drafting,
-        reuse=settings.llm.prefix_cache,
-        parallel=settings.llm.parallel,
-        storage=task.storage if way.prepared else None,
-        cache=paths.cache_dir(),
-        cpu_variant=way.cpu_variant,
-        extra_buffers=way.extra_buffers,
-        task_adapters=by_task,
-        gpu_layers=way.gpu_layers,
-        notify=notify,
-    )
+    return LlamaBackbone.load(path, adapter, way.applied(task.options), notify)

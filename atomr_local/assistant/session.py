@@ -13,11 +13,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atomr_local.assistant.model_loading import AdapterSkills, load_model, model_files, open_server
 from atomr_local.errors import AtomrError, InputError, MissingPartError, ModelError, QueryError, SourceError
 from atomr_local.indexing.starter import IndexesInUse
 from atomr_local.models.protocol import announced
-from atomr_local.models.templates import Style
-from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.planning.examples import ExampleLibrary
 from atomr_local.reasoning.planning.planner import Planner
@@ -67,13 +66,7 @@ class Session:
         settings: what the parts are loaded by; change them with :meth:`reconfigure`.
         backbone: the model; None until it is loaded.
         sources: the local sources that are open, by name.
-        style: the form of prompts that the adapter was trained on.
-        calibration: what the adapter's confidences are worth.
-        verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
-            adapter that was trained for it.
-        rewrites: whether it can be asked what a follow-up question means, likewise.
-        points: whether it can be asked for the sentences that answer, likewise.
-        knows_next: whether an adapter has learnt to write the next question from answered steps.
+        skills: what the model can be asked for; known once it is loaded.
         span_reader: judges what the model reads in passages; None until it is loaded, and where it cannot be used.
         notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
@@ -86,11 +79,7 @@ class Session:
         self._failures: dict[str, AtomrError] = {}
         self._removed: set[str] = set()  # local sources whose index was removed or replaced while they were open
         self._indexes = IndexesInUse()
-        self.style: Style = "full"
-        self.calibration = Calibration()
-        self.verifies = False  # known once the model is loaded
-        self.rewrites = backbone is not None
-        self.points = self.knows_next = False
+        self.skills = AdapterSkills(verifies=False, rewrites=backbone is not None, points=False)
         self.span_reader: SpanReader | None = None
         self._span_reader_tried = False
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -165,7 +154,6 @@ class Session:
 
     def _load(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool], model: bool) -> None:
         """The model on another thread, the sources on this one: who needs no model does not wait for it."""
-        from atomr_local.assistant.model_loading import model_files
         from atomr_local.system.threads import prepare_threads
 
         prepare_threads()
@@ -330,13 +318,8 @@ class Session:
             return bool(jobs)
 
     def _load_backbone(self, stage: Stage) -> None:
-        from atomr_local.assistant.model_loading import AdapterSkills, load_model, model_files, open_server
-
         files = model_files(self.settings)
-        learnt = AdapterSkills.of(files)
-        self.style, self.calibration = learnt.style, learnt.calibration
-        self.verifies, self.rewrites, self.knows_next = learnt.verifies, learnt.rewrites, learnt.knows_next
-        self.points = learnt.points
+        self.skills = AdapterSkills.of(files)
         if files is None:
             self.backbone = open_server(self.settings)
         else:
@@ -563,14 +546,14 @@ def question_context(
         InputError: the user's example plans cannot be read.
     """
     assert parts.backbone is not None
-    settings = parts.settings
+    settings, skills = parts.settings, parts.skills
     withheld = withheld_indexes(settings, sources) if withheld is None else withheld
     planner = Planner(
         announced(parts.backbone, "question", recorder.leaves),
         ExampleLibrary.load(paths.examples_file(), withheld),
         settings.limits.of_plans(),
         seed=settings.llm.seed,
-        style=parts.style,
+        style=skills.style,
     )
     return QuestionContext(
         announced(parts.backbone, "question, evidence" if sources else "question", recorder.leaves),
@@ -579,14 +562,10 @@ def question_context(
         recorder,
         cancellation,
         settings,
-        style=parts.style,
+        skills=skills,
         options=options,
-        calibration=parts.calibration,
         revision=revision,
         earlier=earlier,
-        verifies=parts.verifies,
-        knows_next=parts.knows_next,
-        points=parts.points,
         span_reader=parts.span_reader,
         conversation=conversation,
         ranking=parts.ranking(sources),
@@ -616,7 +595,7 @@ class GraphRows:
     seconds: float
 
 
-def run(directory: Path, sparql: str, *, timeout: float, limit: int, cancellation: Cancellation) -> GraphRows:
+def run_sparql(directory: Path, sparql: str, *, timeout: float, limit: int, cancellation: Cancellation) -> GraphRows:
     """Run a read-only query over the graph index in `directory`; see
     :func:`atomr_local.sources.graph.sparql.process.run_query`.
 

@@ -1,5 +1,5 @@
-"""What commands are asked for, declared once: each field is an option or an argument with its help, and where a form
-of the terminal UI has it too, with its label there."""
+"""What commands are asked for, declared once: each field of a class, or parameter of a function, is an option or an
+argument with its help, and where a form of the terminal UI has it too, with its label there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from inspect import signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -87,13 +88,21 @@ def parameters(model: type[Wish]) -> type[Wish]:
     return dataclass(kw_only=True)(model)
 
 
-def parameters_of(model: type[Any]) -> Iterator[Parameter]:
-    """The parameters of a class, in the order of its fields."""
-    types = get_type_hints(model)
-    for one in fields(model):
-        kind = types[one.name]
+def declared(form: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What a class of parameters, or a function in its signature, declares: name, type, and the field or nothing."""
+    types = get_type_hints(form)
+    if is_dataclass(form):
+        yield from ((one.name, types[one.name], one) for one in fields(form))
+    else:
+        yield from ((name, types[name], one.default) for name, one in signature(form).parameters.items())
+
+
+def parameters_of(form: Any) -> Iterator[Parameter]:
+    """The parameters of a class or function, in the order of its fields; a class among them stands for its own."""
+    for field_name, of_type, one in declared(form):
+        kind = of_type
         if is_dataclass(kind):
-            yield from parameters_of(kind)  # type: ignore[arg-type]
+            yield from parameters_of(kind)
             continue
         optional = get_origin(kind) in (Union, UnionType)
         if optional:
@@ -101,11 +110,11 @@ def parameters_of(model: type[Any]) -> Iterator[Parameter]:
         names, settings = one.metadata["names"], dict(one.metadata["settings"])
         several = get_origin(kind) is tuple and not settings.keys() & {"parse", "callback"}
         if names == ():
-            long = one.name.strip("_").replace("_", "-")
+            long = field_name.strip("_").replace("_", "-")
             names = (f"--{long}/--no-{long}" if optional and kind is bool else f"--{long}",)
         own = {key: settings.pop(key) for key in ("parse", "completes", "label", "example") if key in settings}
         kind = get_args(kind)[0] if several else kind
-        yield Parameter(one.name, kind, optional, several, names or (), settings, **own)
+        yield Parameter(field_name, kind, optional, several, names or (), settings, **own)
 
 
 def command_of(model: type[Any], **given: Any) -> tuple[str, ...]:
@@ -349,11 +358,15 @@ class PullWish:
 
 CONTACT = "ATOMR_CONTACT"
 WIKIDATA = "https://www.wikidata.org/w/api.php"
-_build = functools.partial(option, "Also build the index NAME from it.", metavar="NAME", default="")
+_build = functools.partial(
+    option, "Also build the index NAME from it.", metavar="NAME", default="", label="Name", example="of the index"
+)
 _contact = functools.partial(
     option,
     f"How servers can reach you, sent with every request [default: the environment variable {CONTACT}].",
     metavar="EMAIL_OR_URL",
+    label="Your e-mail address or page, which Wikimedia asks for",
+    example="may be left out",
 )
 
 
@@ -362,7 +375,10 @@ class ModelWish:
     """A model that is downloaded."""
 
     command: ClassVar = ("models", "pull")
-    name: str = argument(required=False, default="", metavar="[NAME|URL]", completes="offered_models")
+    name: str = argument(
+        required=False, default="", metavar="[NAME|URL]", completes="offered_models",
+        label="Address of a GGUF file", example="https://…/model.gguf",
+    )  # fmt: skip
     called: str = option("Name for the model [default: as in the catalogue or the address].", "--name", default="")
     use: bool = flag("Write it to the settings as the model to use.")
     replace: bool = flag("Replace another model of this name without confirmation.")
@@ -388,7 +404,10 @@ class WikipediaWish:
     to: Path | None = option("Directory [default: downloads/ in the data folder].")
     rate_limit: int = option("Bytes per second at most, such as 2MB.", metavar="SIZE", default="", parse=size_of)
     base_url: str = option("Mirror to use instead of Wikimedia or Hugging Face.", default="")
-    limit: int | None = option("With --build: index only this many articles.", type=click.IntRange(min=1))
+    limit: int | None = option(
+        "With --build: index only this many articles.", type=click.IntRange(min=1),
+        label="At most … articles", example="all",
+    )  # fmt: skip
     build: str = _build()
     contact: str | None = _contact()
     yes: bool = yes()
@@ -405,8 +424,9 @@ class WikidataWish:
 
     command: ClassVar = ("fetch", "wikidata")
     text_index: str = option(
-        "Download facts about the articles of this text index.", metavar="NAME", default="", completes="text_indexes"
-    )
+        "Download facts about the articles of this text index.", metavar="NAME", default="", completes="text_indexes",
+        label="About the articles of this text index; the site their titles are of", example="no text index is there",
+    )  # fmt: skip
     entities: Path | None = option(
         "Download facts about these entities: a file with one Q-id per line.", metavar="FILE"
     )

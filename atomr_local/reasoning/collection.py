@@ -268,8 +268,7 @@ _Shown = Mapping[str, HeldPassage]  # of documents, by id: the passage that tell
 
 def collection_reader(at_hand: SourcesAtHand) -> CollectionReader | None:
     """A reader of the first source that is a collection of documents; None if none is."""
-    access = at_hand.first(lambda one: one.collection() if isinstance(one, HasCollection) else None)
-    return CollectionReader(access) if access is not None else None
+    return at_hand.tool(CollectionReader, lambda one: one.collection() if isinstance(one, HasCollection) else None)
 
 
 @dataclass
@@ -296,6 +295,10 @@ class CollectionReader:
 
     Args:
         today: what "last week" counts from.
+
+    Raises (all methods):
+        SourceError: the source failed.
+        Cancelled: the question was cancelled.
     """
 
     def __init__(self, access: SourceAccess[Collection], today: Callable[[], date] = date.today) -> None:
@@ -308,23 +311,12 @@ class CollectionReader:
         return self.access.offer.documents()
 
     def takes(self, question: str) -> bool:
-        """Whether the question is one about the documents as a whole.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: the question was cancelled.
-        """
+        """Whether the question is one about the documents as a whole."""
         return self._answer(question) is not None
 
     def answer(self, node_id: int, question: str) -> Result | None:
-        """The answer; None if the question asks for anything else, or the step may not use the source.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: the question was cancelled.
-        """
+        """The answer; None if the question asks for anything else, or the step may not use the source."""
         access = self.access
-        access.cancellation.check()
         if not access.may_use(node_id) or (answer := self._answer(question)) is None:
             return None
         access.recorder.emit(SourcesSelected(node_id=node_id, sources=(access.source,), reason=_ANSWERED))
@@ -389,12 +381,8 @@ class CollectionReader:
             found = [one for one in found if one.id in dates]
         if (period := read.period) is not None:
             found = [one for one in found if period.holds(dates[one.id].day)]
-            how = (
-                "by the time when the file was changed"
-                if read.changed
-                else "by the date that they state, else of the file"
-            )
-            within = f"{period.text} ({_days_told(period)}), {how}"
+            how = "time when the file was changed" if read.changed else "date that they state, else of the file"
+            within = f"{period.text} ({_days_told(period)}), by the {how}"
             clauses.append((f"is dated {within}", f"are dated {within}"))
         files = _by_file(found)
         told = _told(len(files), len(_by_file(population.documents)), population, clauses)
@@ -407,8 +395,7 @@ class CollectionReader:
         if more > 0:
             notes.append(f"{more} of {len(files)} are not listed (limit {MOST_LISTED})")
         names = tuple(one.file for one in files[:MOST_LISTED])
-        and_more = f" and {more} more" if more > 0 else ""
-        sentence = f"{told}: {', '.join(names)}{and_more}." if names else f"{told}."
+        sentence = f"{told}: {listed((one.file for one in files), MOST_LISTED)}." if names else f"{told}."
         return _Answer(sentence, names, rests_on, shown, notes=notes)
 
     def _holding(

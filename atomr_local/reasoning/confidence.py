@@ -154,13 +154,19 @@ def _share_between(completion: Generation, begin: int, end: int) -> float | None
 
 def mean_logprob(completion: Generation, begin: int, end: int) -> float:
     """The mean log-probability of the tokens that overlap this part of the text; nan if unknown or without tokens."""
+    inside = logprobs_between(completion, begin, end)
+    return sum(inside) / len(inside) if inside else math.nan
+
+
+def logprobs_between(completion: Generation, begin: int, end: int) -> tuple[float, ...]:
+    """Log-probabilities of the tokens that overlap this part of the text."""
     inside: list[float] = []
     at = 0
     for token in completion.tokens:
         if at < end and at + len(token.text) > begin:
             inside.append(token.logprob)
         at += len(token.text)
-    return sum(inside) / len(inside) if inside else math.nan
+    return tuple(inside)
 
 
 def _logprob_behind(completion: Generation, before: str) -> float | None:

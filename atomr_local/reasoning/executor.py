@@ -89,10 +89,6 @@ class Executor:
     cache: ResultCache
     collection: CollectionReader | None = None
 
-    @property
-    def _results(self) -> dict[int, Result]:
-        return self.cache.results
-
     def execute(self) -> Result:
         """Answer the tree's root.
 
@@ -103,20 +99,20 @@ class Executor:
         if self.reused is not None:
             self.reused.report(self.tree, self.cache, self.recorder, self.steps)
         depends = dependencies(self.tree, [node.id for node in self.tree.bottom_up()], beam=self.settings.features.beam)
-        order = [node_id for node_id in depends if node_id not in self._results]
-        depends = {node_id: depends[node_id] - self._results.keys() for node_id in order}
+        order = [node_id for node_id in depends if node_id not in self.cache.results]
+        depends = {node_id: depends[node_id] - self.cache.results.keys() for node_id in order}
         run_graph(order, depends, lambda node_id: self._run(self.tree.node(node_id)), self.settings.llm.parallel)
-        return self._results[self.tree.root.id]
+        return self.cache.results[self.tree.root.id]
 
     def _run(self, node: Node) -> None:
         """Answer one node; those that it depends on have been answered."""
         # The root is the user's own question: a bracketed number in it is text.
         question = node.question
         if node is not self.tree.root:
-            question = fill_question(self.tree, node.instruction or node.question, self._results)
+            question = fill_question(self.tree, node.instruction or node.question, self.cache.results)
         with self.steps.planned(node.id, question) as step:
             step.result = self._node(node, question)
-        self._results[node.id] = step.result
+        self.cache.results[node.id] = step.result
 
     def _node(self, node: Node, question: str) -> Result:
         """The node's result with its confidence: the user's own answer, or what is found."""
@@ -126,7 +122,7 @@ class Executor:
         if node is self.tree.root:
             try:
                 result = self._found(node, question)
-                return self.selection.final(self.tree, question, self._as_asked(), result, self._results)
+                return self.selection.final(self.tree, question, self._as_asked(), result, self.cache.results)
             except CallLimitError as limit:
                 return self._concluded(node, question, limit)
         result = self._found(node, question)
@@ -147,7 +143,7 @@ class Executor:
             found = [item for other in self.tree.nodes() for item in self.recorder.evidence_of(other.id)]
             add_evidence(result.evidence, found)
             selection = replace(self.selection, direct=False, ask_on=None)
-            result = selection.final(self.tree, question, self._as_asked(), result, self._results)
+            result = selection.final(self.tree, question, self._as_asked(), result, self.cache.results)
         result.dropped.append(note)
         return result
 
@@ -157,7 +153,8 @@ class Executor:
             told = self.collection.answer(node.id, self._as_asked())
             if told is not None:
                 return told
-        expected = self.tree.expects.type if node is self.tree.root and self.tree.expects is not None else None
+        is_root = node is self.tree.root
+        expected = self.tree.expects.type if is_root and self.tree.expects is not None else None
         if expected in NO_QUESTION:
             # A bare name does not look like a question; it is a topic if a page has that title.
             topic = expected is AnswerType.NOTHING
@@ -165,17 +162,16 @@ class Executor:
         elif node.call is not None:
             result = self._leaf(node, question)
         elif node.operation is not None and self.settings.features.symbolic:
-            result = computed_node(self.tree, node, self._results)
+            result = computed_node(self.tree, node, self.cache.results)
         elif node.children:
             result = self._parent(node, question)
-        elif node.references and node is not self.tree.root:
+        elif node.references and not is_root:
             result = self._over(node, question, node.references, "sibling")
-        elif expected is AnswerType.SUMMARY:
-            result = self.operators.summary(node.id, question, self._as_asked())
-        elif defined_topic(question) and answers_both(self.tree):
-            result = self.operators.summary(node.id, question)
+        elif expected is AnswerType.SUMMARY or (defined_topic(question) and answers_both(self.tree)):
+            typed = self._as_asked() if expected is AnswerType.SUMMARY else ""
+            result = self.operators.summary(node.id, question, typed)
         else:
-            result = self._whole(node, self._as_asked() if node is self.tree.root else question)
+            result = self._whole(node, self._as_asked() if is_root else question)
         return result
 
     def _whole(self, node: Node, question: str) -> Result:
@@ -197,10 +193,10 @@ class Executor:
         return self.tree.question if trace.took_from else trace.question or self.tree.question
 
     def _leaf(self, node: Node, question: str) -> Result:
-        result = self._operate(node, question, self._results, self.operators)
+        result = self._operate(node, question, self.cache.results, self.operators)
         if self.settings.features.beam and len(node.references) == 1:
             [earlier] = node.references
-            if self._results[earlier].others:
+            if self.cache.results[earlier].others:
                 return self._beam_search(node, earlier, result)
         return result
 
@@ -213,11 +209,11 @@ class Executor:
         local = self.operators.locally()
 
         def after(trial: Result) -> Result:
-            tried = {**self._results, earlier: trial}
+            tried = {**self.cache.results, earlier: trial}
             question = fill_question(self.tree, node.instruction or node.question, tried)
             return self._operate(node, question, tried, local)
 
-        first = self._results[earlier]
+        first = self.cache.results[earlier]
         asked = list(self.recorder.trace.node(node.id).sources)
         changed, result = surest_pair(first, result, after)
         tried = self.recorder.trace.node(node.id).sources
@@ -230,7 +226,7 @@ class Executor:
                 f"{first.answer} ({raw_confidence(first) or 0.0:.2f}), for step {node.id}",
             ]
             self.selection.weigh_step(changed)
-            self._results[earlier] = changed
+            self.cache.results[earlier] = changed
             self.steps.report(earlier, changed, self.recorder.trace.node(earlier).seconds)
         return result
 
@@ -250,7 +246,7 @@ class Executor:
     def _parent(self, node: Node, question: str) -> Result:
         children = [child.id for child in node.children]
         passed = self._passed_up(node)
-        last = self._results.get(children[-1])
+        last = self.cache.results.get(children[-1])
         if last is not None and last.none and passed is None:
             return Result(evidence=list(last.evidence), reason=last.reason, none=True, computed=True)
         result = passed or self._over(node, question, children, "child")
@@ -263,9 +259,9 @@ class Executor:
     def _passed_up(self, node: Node) -> Result | None:
         """The last child's answer if it depends on all other children: the end of a chain is its answer."""
         last = node.children[-1]
-        if not ends_in_last(self.tree, node) or not self._results[last.id].values:
+        if not ends_in_last(self.tree, node) or not self.cache.results[last.id].values:
             return None
-        end = self._results[last.id]
+        end = self.cache.results[last.id]
         return Result(
             end.values,
             "child",
@@ -279,16 +275,17 @@ class Executor:
 
     def _over(self, node: Node, question: str, ids: Sequence[int], method: Method) -> Result:
         """Reason over the answers of other nodes: compute what the question clearly asks for, else ask the model."""
-        known = {i: self._results[i] for i in ids if i in self._results}
+        known = {i: self.cache.results[i] for i in ids if i in self.cache.results}
         symbolic = self.settings.features.symbolic
-        computed = computed_question(self.tree, node, list(known), self._results) if symbolic else None
+        computed = computed_question(self.tree, node, list(known), self.cache.results) if symbolic else None
         if computed is not None:
             return computed
         evidence, cited = evidence_of(known.values())
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
         steps = [
-            (fill_question(self.tree, self.tree.node(i).question, self._results), one.told) for i, one in known.items()
+            (fill_question(self.tree, self.tree.node(i).question, self.cache.results), one.told)
+            for i, one in known.items()
         ]
         cut = [
             f"of {len(one.values)} values of step {i} the model was shown the first {MOST_TOLD}"

@@ -130,7 +130,7 @@ class GraphProgram:
         found = self._ask(request)
         add_evidence(into.evidence, found.evidence)
         into.notes += [note for note in (*found.dropped, *found.problems) if note not in into.notes]
-        into.sure = into.sure and found.graph is not None and is_sure(request, found.graph)
+        into.sure = into.sure and is_sure(request, found.graph)
         if found.values and cite:
             into.cited += [item.id for item in found.graph_evidence if item.id not in into.cited]
         if found.graph is not None:

@@ -20,6 +20,7 @@ from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import Result, add_evidence, distinct
 from atomr_local.reasoning.retrieval import (
     MOST_READ,
+    Choice,
     Retriever,
     SourceResults,
     linked_names,
@@ -62,13 +63,6 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
     return evidence[:1] if evidence[0].score / total >= share else evidence
 
 
-def _head(request: Request, found: SourceResults) -> Value:
-    """The subject of a Relate: the entity that the graph linked if the values are the graph's, else the argument."""
-    head = request.arguments[0]
-    linked = found.graph.linked if found.graph is not None and found.values and head.iri is None else None
-    return replace(linked, of=head.of) if linked is not None else head
-
-
 def _called(request: Request, found: SourceResults) -> tuple[str, ...]:
     """The names of a look-up's head: the argument, and the label of the entity that the graph surely takes it for."""
     return tuple(dict.fromkeys((request.arguments[0].text, *linked_names([found]))))
@@ -85,8 +79,12 @@ def _note_link(request: Request, graph: Retrieval, result: Result) -> None:
         result.signals[SUBJECT] = 1.0
 
 
-def _belong(reading: Result, head: Value) -> None:
-    """Record the owner of the values and of their alternatives."""
+def _belong(reading: Result, request: Request, found: SourceResults) -> None:
+    """Record the owner of the values of a Relate and of their alternatives: the entity that the graph linked if the
+    values are the graph's, else the argument."""
+    head = request.arguments[0]
+    linked = found.graph.linked if found.graph is not None and found.values and head.iri is None else None
+    head = replace(linked, of=head.of) if linked is not None else head
     reading.values = tuple(replace(value, of=(head,)) for value in reading.values)
     reading.others = tuple((replace(value, of=(head,)), confidence) for value, confidence in reading.others)
 
@@ -135,7 +133,7 @@ class Operators:
             left = len(requests) - most
             result.dropped.append(f"{left} of {len(requests)} combinations of values left out (limit {most})")
             requests = requests[:most]
-        gathered = self.retriever.gather(node_id, requests, most)
+        gathered = self.retriever.ask(node_id, requests, Choice(most=most))
         for found in gathered:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
@@ -152,7 +150,7 @@ class Operators:
                     told = f"{request.arguments[0].text}: “{', '.join(reading.texts)}” is told of another"
                     reading.dropped, reading.values, reading.signals = [*reading.dropped, told], (), {}
                 if operator is Operator.RELATE:
-                    _belong(reading, _head(request, found))
+                    _belong(reading, request, found)
                 self._join(result, reading)
             if operator is Operator.RELATE and result.values:
                 result.without = tuple(
@@ -160,7 +158,9 @@ class Operators:
                 )
         result.values = distinct(result.values)
         compared(result)
-        if not result.values and not self._settled_empty(operator, gathered):
+        # That the graph knows no entity that passes the Filter is an answer.
+        known_empty = operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
+        if not result.values and not known_empty:
             names = _called(requests[0], gathered[0]) if operator is Operator.RELATE and len(requests) == 1 else ()
             self._direct_rag(node_id, question, result, names)
         problems = [problem for found in gathered for problem in found.problems]
@@ -182,7 +182,7 @@ class Operators:
         if everywhere:
             found = self.retriever.everywhere(node_id, request)
         else:
-            [found] = self.retriever.gather(node_id, [request])
+            [found] = self.retriever.ask(node_id, [request])
         result = Result(evidence=list(found.evidence))
         self._direct_rag(node_id, question, result, names)
         compared(result)
@@ -222,13 +222,13 @@ class Operators:
         """What one source alone has for the operator: the graph's values, or what the model reads in passages."""
         query = " ".join(value.text for value in arguments)
         request = Request(question, query, operator, arguments, self.settings.top_k)
-        [found] = self.retriever.gather(node_id, [request], sources=(source,))
+        [found] = self.retriever.ask(node_id, [request], Choice((source,)))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         if source == SourceName.GRAPH and not found.values:
             return result
         run = self._one(node_id, request, found)
         if operator is Operator.RELATE:
-            _belong(run, _head(request, found))
+            _belong(run, request, found)
         result.signals.update(match_signals([found]))
         self._join(result, run)
         compared(result)
@@ -262,7 +262,7 @@ class Operators:
         if result.values:
             result.method = "direct_rag"
             result.dropped.append(GUESSED)
-            result.signals["guess"] = 1.0
+            result.signals[GUESS] = 1.0
         return result
 
     def _identified(self, arguments: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -271,11 +271,6 @@ class Operators:
         if self.entity is None or head.iri is not None or (iri := self.entity(head.text)) is None:
             return arguments
         return (replace(head, iri=iri), *others)
-
-    @staticmethod
-    def _settled_empty(operator: Operator, gathered: Sequence[SourceResults]) -> bool:
-        """Whether the graph knows that no entity passes the Filter, which is an answer."""
-        return operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
 
     def _one(self, node_id: int, request: Request, found: SourceResults) -> Result:
         """One run of Search or Relate."""
@@ -297,7 +292,9 @@ class Operators:
                 return result
         evidence = _dominant(found.evidence, request.operator or Operator.RELATE)
         if evidence:
-            question = request.question if len(request.arguments) < 2 else self._question(request)
+            question, head = request.question, request.arguments[0].text
+            if len(request.arguments) > 1 and head.casefold() not in question.casefold():
+                question = f"{question} ({head})"  # the node's question does not name this run's head
             reading = self._looked_up(node_id, question, request, evidence)
             if request.operator is Operator.RELATE:
                 reading = self._of_subject(node_id, question, _called(request, found), reading, found.evidence)
@@ -349,12 +346,6 @@ class Operators:
             result.signals = worst([result.signals, run.signals])
 
     @staticmethod
-    def _question(request: Request) -> str:
-        """The node's question; if it does not name this run's head, the head is added."""
-        head = request.arguments[0].text
-        return request.question if head.casefold() in request.question.casefold() else f"{request.question} ({head})"
-
-    @staticmethod
     def _titled(name: str, evidence: Sequence[Evidence]) -> Evidence | None:
         """The passage of the page with this name; the name may lack the title's parenthetical."""
         texts = [item for item in evidence if item.source == SourceName.TEXT]
@@ -394,14 +385,10 @@ class Operators:
     ) -> list[tuple[Request, SourceResults]]:
         scored = []
         for request, found in open_requests:
-            overlap = max(
-                (overlap_coefficient(request.query, f"{e.title} {e.text}") for e in found.evidence), default=0.0
-            )
-            scored.append((overlap, request, found))
-        if any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored):
-            threshold = _DOMINANT_FILTER_OVERLAP
-        else:
-            threshold = self.settings.filter_overlap
+            overlaps = (overlap_coefficient(request.query, f"{e.title} {e.text}") for e in found.evidence)
+            scored.append((max(overlaps, default=0.0), request, found))
+        dominant = any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored)
+        threshold = _DOMINANT_FILTER_OVERLAP if dominant else self.settings.filter_overlap
         kept = [(request, found) for overlap, request, found in scored if overlap >= threshold]
         result.dropped.extend(
             f"{request.arguments[0].text}: evidence overlaps the condition by {overlap:.2f}, under {threshold}"

@@ -24,6 +24,10 @@ class Ranking:
     Args:
         reranker: gives a cross-encoder, asked for with the first ranking; it decides where there is one.
         embedder: one that is at hand anyway; else the nearest to the question goes first. None: the order stays.
+
+    Raises (all methods):
+        ModelError: the model cannot be used.
+        Cancelled: `cancellation` was thrown.
     """
 
     def __init__(
@@ -33,100 +37,68 @@ class Ranking:
         self._embedder = embedder
 
     def ranked(self, question: str, evidence: Sequence[Evidence], k: int, cancellation: Cancellation) -> list[Evidence]:
-        """The k best, each wording once; of what suits equally well, in the order given.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
+        """The k best, each wording once; of what suits equally well, in the order given."""
         cancellation.check()
         left = folded(evidence)
         if not left or k < 1:
             return []
-        scores = self._scores(question[:_LONGEST], [f"{item.title}: {item.text}" for item in left], cancellation)
+        scores = self.relevance(question, left, cancellation)
+        if scores is None:
+            scores = self._cosines(question, _texts(left), cancellation)
         cancellation.check()
-        if scores is not None:
-            order = sorted(range(len(left)), key=lambda place: (-scores[place], place))
-            left = [left[place] for place in order]
-        return left[:k]
+        return _best(left, scores, k)
 
     def together(self, question: str, evidence: list[Evidence], cancellation: Cancellation) -> list[Evidence]:
-        """All of it, ranked where it comes from several sources, whose own orders cannot be compared.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
+        """All of it, ranked where it comes from several sources, whose own orders cannot be compared."""
         if len({item.source for item in evidence}) < 2:
             return evidence
         return self.ranked(question, evidence, len(evidence), cancellation)
 
     def nearest(self, text: str, evidence: Sequence[Evidence], k: int, cancellation: Cancellation) -> list[Evidence]:
-        """The k pieces nearest to the text by the embedder alone; without one, the first ones.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
-        cancellation.check()
-        if self._embedder is None or not evidence:
-            return list(evidence[:k])
-        scores = _cosines(self._embedder, text[:_LONGEST], [f"{item.title}: {item.text}" for item in evidence])
-        order = sorted(range(len(evidence)), key=lambda place: (-scores[place], place))
-        return [evidence[place] for place in order[:k]]
+        """The k pieces nearest to the text by the embedder alone; without one, the first ones."""
+        return _best(evidence, self._cosines(text, _texts(evidence), cancellation), k)
 
     def alike(self, text: str, others: Sequence[str], cancellation: Cancellation) -> float | None:
-        """The largest cosine of the text to one of the others, by the embedder; None without one or without others.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
+        """The largest cosine of the text to one of the others, by the embedder; None without one or without others."""
         return max(self.cosines(text, others, cancellation) or (), default=None)
 
     def cosines(self, text: str, others: Sequence[str], cancellation: Cancellation) -> list[float] | None:
-        """The cosine of the text to each of the others, by the embedder; None without one or without others.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
-        cancellation.check()
-        if self._embedder is None or not others:
-            return None
-        return _cosines(self._embedder, text[:_LONGEST], [other[:_LONGEST] for other in others])
+        """The cosine of the text to each of the others, by the embedder; None without one or without others."""
+        return self._cosines(text, [other[:_LONGEST] for other in others], cancellation)
 
     def relevance(
         self, question: str, evidence: Sequence[Evidence], cancellation: Cancellation
     ) -> Sequence[float] | None:
         """How well each piece answers the question, by the reranker; None without one. The usual cross-encoder gives a
-        logit, with even odds at 0.
-
-        Raises:
-            ModelError: the model cannot be used.
-            Cancelled: `cancellation` was thrown.
-        """
+        logit, with even odds at 0."""
         cancellation.check()
         if not evidence or (reranker := self._reranker()) is None:
             return None
-        return reranker.scores(question[:_LONGEST], [f"{item.title}: {item.text}" for item in evidence], cancellation)
+        return reranker.scores(question[:_LONGEST], _texts(evidence), cancellation)
 
-    def _scores(self, question: str, texts: Sequence[str], cancellation: Cancellation) -> Sequence[float] | None:
-        if (reranker := self._reranker()) is not None:
-            return reranker.scores(question, texts, cancellation)
-        if self._embedder is None:
+    def _cosines(self, text: str, others: Sequence[str], cancellation: Cancellation) -> list[float] | None:
+        cancellation.check()
+        if self._embedder is None or not others:
             return None
-        return _cosines(self._embedder, question, texts)
+        import numpy as np
+
+        vectors = np.asarray(self._embedder.encode([text[:_LONGEST], *others]), dtype=np.float64)
+        lengths = np.linalg.norm(vectors, axis=1)
+        cosines = vectors[1:] @ vectors[0] / np.maximum(lengths[1:] * lengths[0], 1e-12)
+        # A vector that is no number says nothing of its text.
+        return [float(cosine) for cosine in np.nan_to_num(cosines, nan=-1.0)]
 
 
-def _cosines(embedder: Embedder, text: str, others: Sequence[str]) -> list[float]:
-    import numpy as np
+def _texts(evidence: Sequence[Evidence]) -> list[str]:
+    return [f"{item.title}: {item.text}" for item in evidence]
 
-    vectors = np.asarray(embedder.encode([text, *others]), dtype=np.float64)
-    lengths = np.linalg.norm(vectors, axis=1)
-    cosines = vectors[1:] @ vectors[0] / np.maximum(lengths[1:] * lengths[0], 1e-12)
-    # A vector that is no number says nothing of its text.
-    return [float(cosine) for cosine in np.nan_to_num(cosines, nan=-1.0)]
+
+def _best(evidence: Sequence[Evidence], scores: Sequence[float] | None, k: int) -> list[Evidence]:
+    """The k pieces with the highest scores; without scores, the first ones."""
+    places: Sequence[int] = range(len(evidence))
+    if scores is not None:
+        places = sorted(places, key=lambda place: (-scores[place], place))
+    return [evidence[place] for place in places[:k]]
 
 
 def folded(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -11,9 +11,11 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from atomr_local.language.names import names_in
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.confidence import SUBJECT
+from atomr_local.reasoning.planning.coverage import searched_name
 from atomr_local.reasoning.reading.checks import supported
 from atomr_local.reasoning.trace import Method, Outcome, StepNotes
 from atomr_local.sources.protocol import Evidence, Quote, Value, ValueKind
+from atomr_local.tree.calls import given_text
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, References, Tree
 
 MOST_TOLD = 200
@@ -186,8 +188,7 @@ def asked_about(tree: Tree) -> tuple[str, ...]:
     calls = [node.call for node in tree.nodes() if node.call is not None]
     if sum(call.operator is not Operator.SEARCH for call in calls) > 1 or any(n.operation for n in tree.nodes()):
         return ()
-    heads = [call.arguments[0] for call in calls if call.arguments]
-    found = [head.text for head in heads if isinstance(head, Literal) and not head.references]
+    found = [name for call in calls if call.arguments and (name := given_text(call.arguments[0]))]
     if tree.is_direct:  # the first word of a question has a capital letter whatever it is
         found = [name for name in names_in([tree.question]) if not tree.question.startswith(name)]
     return tuple(found) if len(found) == 1 else ()
@@ -210,8 +211,7 @@ def resolve_arguments(
         result = results.get(node_id)
         if result is not None and result.values:
             return result.values
-        name = _own_name(tree, node_id)
-        if name is not None:
+        if name := searched_name(tree.node(node_id)):
             dropped.append(f"step {node_id} found nothing; its name {name!r} is used as it stands")
             return (Value(name),)
         missing.append(node_id)
@@ -243,15 +243,6 @@ def _filled_texts(argument: Literal, answers: Mapping[int, tuple[Value, ...]]) -
     return tuple(texts)
 
 
-def _own_name(tree: Tree, node_id: int) -> str | None:
-    """The name that a Search node looks for if the plan gives it."""
-    node = tree.node(node_id)
-    if node.call is None or node.call.operator is not Operator.SEARCH:
-        return None
-    name = node.call.arguments[0]
-    return name.text if isinstance(name, Literal) and not name.references else None
-
-
 def subjects(tree: Tree, node_id: int, results: Mapping[int, Result]) -> tuple[Value, ...]:
     """What a node's answer is about, nearest first: the chain of heads back to a name given in the plan."""
     chain: list[Value] = []
@@ -266,8 +257,8 @@ def subjects(tree: Tree, node_id: int, results: Mapping[int, Result]) -> tuple[V
                 continue
             break
         head = node.call.arguments[0]
-        if isinstance(head, Literal) and not head.references:
-            chain.append(Value(head.text))
+        if name := given_text(head):
+            chain.append(Value(name))
             break
         current = head.references[0] if head.references else None
         if current is not None and node.call.operator is not Operator.SEARCH and current in results:
@@ -302,13 +293,16 @@ def combinations(results: Mapping[int, Result], steps: Sequence[int], cap: int) 
     for column in columns:
         longer = [(*chosen, one) for chosen in best for one in column]
         best = sorted(longer, key=lambda chosen: -sum(one.score or 0.0 for one in chosen))[:cap]
-    made = [
-        Combination(
-            {**results, **{step: _only(results, step, one) for step, one in zip(steps, chosen, strict=True)}},
-            tuple(one.score for one in chosen),
-        )
-        for chosen in best
-    ]
+    made = []
+    for chosen in best:
+        alone = {
+            step: replace(
+                results.get(step, Result()),
+                values=one.values, cited=list(one.evidence), quotes=(), confidence=one.score, none=False,
+            )
+            for step, one in zip(steps, chosen, strict=True)
+        }  # fmt: skip
+        made.append(Combination({**results, **alone}, tuple(one.score for one in chosen)))
     return made, math.prod(map(len, columns)) - len(made)
 
 
@@ -321,9 +315,3 @@ def _candidates(result: Result) -> list[Candidate]:
         return [own]
     # The winner's values may know more: what they denote, and what they are values of.
     return [replace(known[0], values=own.values), *known[1:]]
-
-
-def _only(results: Mapping[int, Result], step: int, chosen: Candidate) -> Result:
-    known = results.get(step, Result())
-    cited = list(chosen.evidence)
-    return replace(known, values=chosen.values, cited=cited, quotes=(), confidence=chosen.score, none=False)

@@ -16,15 +16,7 @@ from atomr_local.reasoning.results import add_evidence
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import (
-    Evidence,
-    KnowledgeSource,
-    Request,
-    Retrieval,
-    SetSource,
-    SourceName,
-    Value,
-)
+from atomr_local.sources.protocol import Evidence, GraphTools, KnowledgeSource, Request, Retrieval, SourceName, Value
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.sanitize import sanitize
 from atomr_local.tree.nodes import ROOT_ID, Operator
@@ -41,6 +33,9 @@ LINKED = 0.6
 # The most entities of a set for other sources: if the graph knows none of the set, and if it knows some.
 MOST_READ, _MOST_READ_BESIDE = 16, 4
 _QUERIES_SHOWN = 3
+_GRAPH_ALONE: tuple[str, ...] = (SourceName.GRAPH,)
+_FIXED = "set by the method"
+_SURE = "rule: the graph links entity and relation surely"
 # Of so many passages near a question the likeliest are read: the right one is among the first four of 84% of questions
 # over documents, and among the first ten of 92%.
 CANDIDATES = 10
@@ -75,6 +70,32 @@ class SourceResults:
         return self.graph.values if self.graph is not None and self.decided else ()
 
 
+Pick = Callable[[Sequence[Evidence]], Sequence[Evidence]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The sources that a step asks, and what it takes of them.
+
+    Attributes:
+        sources: these, as far as they are at hand and the step may use them, without choosing; None: rules and the
+            model choose. The first result notes those that were left out.
+        reason: why these; the choice is then told even if none of them can be asked.
+        most: the most entities of a set for which sources other than the graph are asked.
+        pick: chooses from what a source finds; the others are not recorded.
+    """
+
+    sources: Sequence[str] | None = None
+    reason: str = ""
+    most: int = MOST_READ
+    pick: Pick | None = None
+
+
+FREE = Choice()
+# A request, and what the graph has for it if it was asked first.
+_Probed = tuple[Request, SourceResults | None]
+
+
 def match_confidence(retrieval: Retrieval) -> float:
     """The confidence of the graph's answer: entity link times relation match, 0 to 1."""
     link = 1.0 if retrieval.link_score is None else retrieval.link_score
@@ -99,14 +120,27 @@ def match_signals(gathered: Sequence[SourceResults]) -> dict[str, float]:
     return worst({name: share for name, share in one.items() if share is not None} for one in told)
 
 
-def is_sure(request: Request, graph: Retrieval) -> bool:
+def is_sure(request: Request, graph: Retrieval | None) -> bool:
     """Whether the graph's answer is confident. That an entity fails a Filter's condition is an answer too."""
     return (
-        graph.decided
+        graph is not None
+        and graph.decided
         and (bool(graph.values) or request.operator is Operator.FILTER)
         and (graph.link_score or 0.0) >= SURE_LINK
         and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
     )
+
+
+def _to_read(pairs: Sequence[_Probed], choice: Choice) -> tuple[Sequence[_Probed], Sequence[_Probed]]:
+    """Of a set, the requests that the graph leaves open, and those of them for which other sources are asked.
+
+    Where the sources are not chosen, the graph's confident answers stand.
+    """
+    opened = pairs
+    if choice.sources is None:
+        opened = [(request, probe) for request, probe in pairs if probe is None or not is_sure(request, probe.graph)]
+    most = choice.most if len(opened) == len(pairs) else min(choice.most, _MOST_READ_BESIDE)
+    return opened, opened[:most]
 
 
 def may_use(allowed: Mapping[int, frozenset[str]], node_id: int, source: str) -> bool:
@@ -174,31 +208,45 @@ class Retriever:
             except AtomrError:
                 continue  # the step that looks the name up will report it
 
-    def gather(
-        self,
-        node_id: int,
-        requests: Sequence[Request],
-        most: int = MOST_READ,
-        sources: Sequence[str] | None = None,
-    ) -> list[SourceResults]:
-        """Choose the sources once for the node, then ask them for every request.
+    def ask(self, node_id: int, requests: Sequence[Request], choice: Choice = FREE) -> list[SourceResults]:
+        """Ask the sources of the choice for every request of a step.
 
-        Args:
-            most: the most entities of a set for which sources other than the graph are asked.
-            sources: ask these, without choosing. Those that are not at hand, or that the node may not use, are left
-                out, which the first result notes.
+        A set of entities is looked up in the graph together. Other sources are asked for some of them only, because
+        each of them costs a reading.
         """
-        if sources is not None:
-            return self._gather_fixed(node_id, requests, most, tuple(dict.fromkeys(map(str, sources))))
-        if not self.permitted(node_id):
-            return [SourceResults() for _ in requests]
-        probes = self._probe(node_id, requests)
-        if self.asks_set(node_id, requests):
-            return self._gather_set(node_id, requests, probes, most)
-        chosen, reason = self._choose(node_id, requests, probes)
-        self.recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
-        pairs = list(zip(requests, probes, strict=True))
-        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self.settings.llm.parallel)
+        permitted, free = self.permitted(node_id), choice.sources is None
+        wanted = permitted if choice.sources is None else tuple(dict.fromkeys(map(str, choice.sources)))
+        names = tuple(name for name in permitted if name in wanted)
+        notes = [
+            f"{name} was not asked: {'not to be used in this step' if name in self.sources else 'it is not at hand'}"
+            for name in wanted
+            if name not in permitted
+        ]
+        results = [SourceResults() for _ in requests]
+        if requests and (names or choice.reason):
+            together = SourceName.GRAPH in names and self.asks_set(node_id, requests)
+            probed = SourceName.GRAPH in names and (free or together)
+            probes = self._probe(node_id, requests, together) if probed else [None] * len(requests)
+            pairs = list(zip(requests, probes, strict=True))
+            opened, read = _to_read(pairs, choice) if together else (pairs, pairs)
+            chosen, told, reason = names, names, choice.reason or _FIXED
+            if free:
+                chosen, reason = self._choose(names, node_id, read) if read else (_GRAPH_ALONE, _SURE)
+                told = chosen if len(read) == len(pairs) else tuple(dict.fromkeys((*_GRAPH_ALONE, *chosen)))
+            self.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason=reason))
+            being_read = {id(request) for request, _ in read}
+
+            def merged(pair: _Probed) -> SourceResults:
+                of = chosen if id(pair[0]) in being_read else _GRAPH_ALONE
+                return self._merged(node_id, pair, of, choice.pick)
+
+            results = run_each(merged, pairs, self.settings.llm.parallel)
+            if len(opened) > len(read) and chosen != _GRAPH_ALONE:
+                left = f"{len(opened) - len(read)} of {len(pairs)}"
+                notes.append(f"{left} were looked up in the graph alone (limit {len(read)})")
+        if results:
+            results[0].dropped.extend(notes)
+        return results
 
     def asks_set(self, node_id: int, requests: Sequence[Request]) -> bool:
         """Whether the requests are about several entities that the graph can look up together."""
@@ -206,75 +254,14 @@ class Retriever:
             self.settings.features.source_rules
             and len(requests) > 1
             and SourceName.GRAPH in self.permitted(node_id)
-            and isinstance(self.sources[SourceName.GRAPH], SetSource)
+            and isinstance(self.sources[SourceName.GRAPH], GraphTools)
             and all(request.arguments and request.arguments[0].iri is not None for request in requests)
             and all(request.arguments[1:] == requests[0].arguments[1:] for request in requests)
         )
 
-    def _gather_set(
-        self, node_id: int, requests: Sequence[Request], probes: Sequence[SourceResults | None], most: int
-    ) -> list[SourceResults]:
-        """Confident answers of the graph for entities of a set stand. Other sources are asked for the remaining
-        entities only, up to a limit, because each of them costs a reading."""
-        pairs = list(zip(requests, probes, strict=True))
-        opened = [
-            (request, probe)
-            for request, probe in pairs
-            if probe is None or probe.graph is None or not is_sure(request, probe.graph)
-        ]
-        read = opened[: most if len(opened) == len(pairs) else min(most, _MOST_READ_BESIDE)]
-        chosen: tuple[str, ...] = (SourceName.GRAPH,)
-        reason = "rule: the graph links entity and relation surely"
-        if read:
-            chosen, reason = self._choose(node_id, [request for request, _ in read], [probe for _, probe in read])
-        only = (SourceName.GRAPH,)
-        told = chosen if len(read) == len(pairs) else tuple(dict.fromkeys((*only, *chosen)))
-        self.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason=reason))
-        being_read = {id(request) for request, _ in read}
-        gathered = run_each(
-            lambda pair: self._ask(node_id, pair[0], chosen if id(pair[0]) in being_read else only, pair[1]),
-            pairs,
-            self.settings.llm.parallel,
-        )
-        if len(opened) > len(read) and chosen != only:
-            left = f"{len(opened) - len(read)} of {len(pairs)} were looked up in the graph alone (limit {len(read)})"
-            gathered[0].dropped.append(left)
-        return gathered
-
-    def _gather_fixed(
-        self, node_id: int, requests: Sequence[Request], most: int, wanted: Sequence[str]
-    ) -> list[SourceResults]:
-        permitted = self.permitted(node_id)
-        names = tuple(name for name in permitted if name in wanted)
-        notes = [
-            f"{name} was not asked: {'not to be used in this step' if name in self.sources else 'it is not at hand'}"
-            for name in wanted
-            if name not in permitted
-        ]
-        gathered = [SourceResults() for _ in requests]
-        if names and requests:
-            self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="set by the method"))
-            probes: Sequence[SourceResults | None] = [None] * len(requests)
-            beyond = names
-            if SourceName.GRAPH in names and self.asks_set(node_id, requests):
-                probes, beyond = self._probe(node_id, requests), (SourceName.GRAPH,)
-            gathered = run_each(
-                lambda item: self._ask(node_id, item[1], names if item[0] < most else beyond, item[2]),
-                list(zip(range(len(requests)), requests, probes, strict=True)),
-                self.settings.llm.parallel,
-            )
-            if beyond != names and len(requests) > most:
-                left = len(requests) - most
-                notes.append(f"{left} of {len(requests)} were looked up in the graph alone (limit {most})")
-        if gathered:
-            gathered[0].dropped.extend(notes)
-        return gathered
-
     def everywhere(self, node_id: int, request: Request) -> SourceResults:
         """Ask every source available, without choosing."""
-        names = self.permitted(node_id)
-        self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
-        return self._ask(node_id, request, names, None)
+        return self.ask(node_id, [request], Choice(self.permitted(node_id), "all sources"))[0]
 
     def nearest(self, node_id: int, question: str, number: int) -> SourceResults:
         """The passages nearest to the question as it is asked, best first. The graph is not asked.
@@ -285,46 +272,30 @@ class Retriever:
             number: passages of each source.
         """
         names = tuple(name for name in self.permitted(node_id) if name != SourceName.GRAPH)
-        self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="passages nearest to the question"))
         request = Request(question, question, top_k=max(number, CANDIDATES))
-        return self._ask(node_id, request, names, None, lambda found: self.reader.likeliest(question, found, number))
+        likeliest = Choice(
+            names, "passages nearest to the question", pick=lambda found: self.reader.likeliest(question, found, number)
+        )
+        return self.ask(node_id, [request], likeliest)[0]
 
-    def _probe(self, node_id: int, requests: Sequence[Request]) -> list[SourceResults | None]:
+    def _probe(self, node_id: int, requests: Sequence[Request], together: bool) -> Sequence[SourceResults]:
         """Ask the graph first: it answers in milliseconds, and its answer decides whether others are asked."""
-        if SourceName.GRAPH not in self.permitted(node_id):
-            return [None] * len(requests)
-        graph = self.sources[SourceName.GRAPH]
-        if isinstance(graph, SetSource) and self.asks_set(node_id, requests):
-            return list(self._set(node_id, graph, requests))
-        found = [self._one(node_id, SourceName.GRAPH, request) for request in requests]
+        if together:
+            return self._asked(node_id, SourceName.GRAPH, requests)
+        found = [self._asked(node_id, SourceName.GRAPH, [request])[0] for request in requests]
         if self.asked_again is not None and len(requests) == 1:
             return [self.asked_again(node_id, requests[0], found[0])]
-        return list(found)
+        return found
 
-    def _set(self, node_id: int, graph: SetSource, requests: Sequence[Request]) -> list[SourceResults]:
-        """One request for all of them."""
-        self.cancellation.check()
-        query = ", ".join(dict.fromkeys(request.query for request in requests[:_QUERIES_SHOWN]))
-        more = f" and {len(requests) - _QUERIES_SHOWN} more" if len(requests) > _QUERIES_SHOWN else ""
-        self.recorder.emit(RetrievalStarted(node_id=node_id, source=SourceName.GRAPH, query=query + more))
-        try:
-            found = graph.retrieve_set(requests, self.cancellation)
-        except Cancelled:
-            raise
-        except SourceError as error:
-            return [self._failed(node_id, SourceName.GRAPH, error)] * len(requests)
-        return [self._taken_in(node_id, SourceName.GRAPH, retrieval) for retrieval in found]
-
-    def _choose(
-        self, node_id: int, requests: Sequence[Request], probes: Sequence[SourceResults | None]
-    ) -> tuple[tuple[str, ...], str]:
-        names = self.permitted(node_id)
+    def _choose(self, names: tuple[str, ...], node_id: int, asked: Sequence[_Probed]) -> tuple[tuple[str, ...], str]:
+        """The sources for these requests, by rule or by the model, and who chose them."""
         if len(names) == 1:
             return names, "only source"
-        graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if self.settings.features.source_rules and len(graphs) == len(requests) and all(map(is_sure, requests, graphs)):
-            return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
-        if graphs and not any(graph.evidence for graph in graphs):
+        graphs = [(request, probe.graph) for request, probe in asked if probe is not None and probe.graph is not None]
+        surely = len(graphs) == len(asked) and all(itertools.starmap(is_sure, graphs))
+        if self.settings.features.source_rules and surely:
+            return _GRAPH_ALONE, _SURE
+        if graphs and not any(graph.evidence for _, graph in graphs):
             names = tuple(name for name in names if name != SourceName.GRAPH)
             if len(names) == 1:
                 return names, "rule: the graph has nothing on it"
@@ -333,62 +304,52 @@ class Retriever:
             for size in range(1, len(names) + 1)
             for combination in itertools.combinations(names, size)
         ]
-        answer = self.reader.choose(node_id, requests[0].question, options)
+        answer = self.reader.choose(node_id, asked[0][0].question, options)
         return tuple(answer.split(", ")), "model"
 
-    def _ask(
-        self,
-        node_id: int,
-        request: Request,
-        chosen: Sequence[str],
-        probe: SourceResults | None,
-        pick: Callable[[Sequence[Evidence]], Sequence[Evidence]] | None = None,
-    ) -> SourceResults:
-        """What the chosen sources have.
-
-        Args:
-            pick: chooses from what a source finds; the others are not recorded.
-        """
+    def _merged(self, node_id: int, asked: _Probed, chosen: Sequence[str], pick: Pick | None) -> SourceResults:
+        """What the chosen sources have for a request; the graph may have been asked before."""
+        request, probe = asked
         merged = SourceResults(probed=probe.graph if probe is not None else None)
         if probe is not None and SourceName.GRAPH not in chosen:
             merged.problems.extend(probe.problems)
 
         def one(name: str) -> SourceResults:
-            return probe if name == SourceName.GRAPH and probe is not None else self._one(node_id, name, request, pick)
+            if name == SourceName.GRAPH and probe is not None:
+                return probe
+            return self._asked(node_id, name, [request], pick)[0]
 
         for name, found in zip(chosen, run_each(one, chosen, self.settings.llm.parallel), strict=True):
             add_evidence(merged.evidence, found.evidence)
             merged.dropped.extend(found.dropped)
             merged.problems.extend(found.problems)
             if name == SourceName.GRAPH:
-                merged.graph, merged.graph_evidence = found.graph, found.graph_evidence
-                merged.probed = found.graph
+                merged.graph = merged.probed = found.graph
+                merged.graph_evidence = found.graph_evidence
         return merged
 
-    def _one(
-        self,
-        node_id: int,
-        name: str,
-        request: Request,
-        pick: Callable[[Sequence[Evidence]], Sequence[Evidence]] | None = None,
-    ) -> SourceResults:
+    def _asked(
+        self, node_id: int, name: str, requests: Sequence[Request], pick: Pick | None = None
+    ) -> list[SourceResults]:
+        """What one source has for each request; several requests are looked up together. A source that fails gives
+        nothing, for the others may still have an answer."""
         self.cancellation.check()
-        self.recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=request.query))
+        query = ", ".join(dict.fromkeys(request.query for request in requests[:_QUERIES_SHOWN]))
+        more = f" and {len(requests) - _QUERIES_SHOWN} more" if len(requests) > _QUERIES_SHOWN else ""
+        self.recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=query + more))
+        source = self.sources[name]
         try:
-            retrieval = self.sources[name].retrieve(request, self.cancellation)
-        except Cancelled:
-            raise
+            if len(requests) > 1 and isinstance(source, GraphTools):
+                found = source.retrieve_set(requests, self.cancellation)
+            else:
+                found = [source.retrieve(request, self.cancellation) for request in requests]
         except SourceError as error:
-            return self._failed(node_id, name, error)
+            where = "" if node_id == ROOT_ID else f"step {node_id}: "
+            self.recorder.emit(WarningRaised(message=f"{where}{error.title}: {error.message}"))
+            return [SourceResults(problems=[f"{name}: {error.message}"])] * len(requests)
         if pick is not None:
-            retrieval = replace(retrieval, evidence=tuple(pick(retrieval.evidence)))
-        return self._taken_in(node_id, name, retrieval)
-
-    def _failed(self, node_id: int, name: str, error: SourceError) -> SourceResults:
-        """The empty result of a source that failed: the others may still have an answer."""
-        where = "" if node_id == ROOT_ID else f"step {node_id}: "
-        self.recorder.emit(WarningRaised(message=f"{where}{error.title}: {error.message}"))
-        return SourceResults(problems=[f"{name}: {error.message}"])
+            found = [replace(one, evidence=tuple(pick(one.evidence))) for one in found]
+        return [self._taken_in(node_id, name, one) for one in found]
 
     def _taken_in(self, node_id: int, name: str, retrieval: Retrieval) -> SourceResults:
         # An answer that is used unchanged has to match its evidence, which the trace holds sanitised.

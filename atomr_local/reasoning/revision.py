@@ -217,7 +217,10 @@ class ReusedResults:
             method=node.method,
             confidence=node.confidence,
             evidence=list(taken),
-            computed=_computed(node) if remembered is None else remembered.computed,
+            # No passage contains literally what was computed.
+            computed=(node.supported is None and bool(node.answers) and node.method != "closed_book")
+            if remembered is None
+            else remembered.computed,
             action=Action(node.action["name"], node.action["input"]) if node.action is not None else None,
             candidates=tuple(_weighed(node, remembered, names)),
             quotes=tuple(
@@ -283,11 +286,6 @@ def _weighed(node: NodeTrace, remembered: Result | None, names: Mapping[str, str
 def _finished(node: NodeTrace) -> bool:
     """Whether the base has a result; a failed node without one runs again."""
     return bool(node.answer) and (node.error is None or bool(node.answers))
-
-
-def _computed(node: NodeTrace) -> bool:
-    """Whether no passage contains the answer literally."""
-    return node.supported is None and bool(node.answers) and node.method != "closed_book"
 
 
 def _renumbered(text: str, steps: Mapping[int, int], evidence: Mapping[str, str]) -> str:

@@ -19,7 +19,6 @@ from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sources.protocol import (
     Evidence,
-    FactText,
     GraphTools,
     KnowledgeSource,
     Linked,
@@ -27,7 +26,6 @@ from atomr_local.sources.protocol import (
     Pages,
     PropertyOffer,
     QueryRows,
-    QuerySessions,
     Sentence,
     Value,
 )
@@ -37,6 +35,7 @@ from atomr_local.system.sanitize import sanitize_all, sanitize_line
 # How a tool that works on one source gets to it.
 
 Offer = TypeVar("Offer")
+Tool = TypeVar("Tool")
 
 
 @dataclass
@@ -56,7 +55,12 @@ class SourceAccess(Generic[Offer]):
     allowed: Mapping[int, frozenset[str]]
 
     def may_use(self, node_id: int) -> bool:
-        """Whether the step may use the source."""
+        """Whether the step may use the source.
+
+        Raises:
+            Cancelled: the question was cancelled.
+        """
+        self.cancellation.check()
         return may_use(self.allowed, node_id, self.source)
 
     @contextmanager
@@ -76,6 +80,10 @@ class SourceTool(Generic[Offer]):
     Attributes:
         source: the name of the source.
         access: the way to it.
+
+    Raises (all methods):
+        SourceError: the source failed.
+        Cancelled: the question was cancelled.
     """
 
     def __init__(self, access: SourceAccess[Offer]) -> None:
@@ -92,15 +100,17 @@ class SourcesAtHand:
     cancellation: Cancellation
     allowed: Mapping[int, frozenset[str]]
 
-    def first(self, fits: Callable[[KnowledgeSource], Offer | None]) -> SourceAccess[Offer] | None:
-        """Access to the first source that fits; None if none does.
+    def tool(
+        self, kind: Callable[[SourceAccess[Offer]], Tool], fits: Callable[[KnowledgeSource], Offer | None]
+    ) -> Tool | None:
+        """The tool on the first source that fits; None if none does.
 
         Args:
             fits: the source as what it offers; None if it does not offer it.
         """
         for name, source in self.sources.items():
             if (offer := fits(source)) is not None:
-                return SourceAccess(str(name), offer, self.recorder, self.cancellation, self.allowed)
+                return kind(SourceAccess(str(name), offer, self.recorder, self.cancellation, self.allowed))
         return None
 
 
@@ -116,10 +126,7 @@ _MOST_FOLLOWED = 5
 
 def page_reader(at_hand: SourcesAtHand) -> PageReader | None:
     """A reader of the first source that can open pages; None if none can."""
-    access: SourceAccess[Pages] | None = at_hand.first(
-        lambda one: one if isinstance(one, Pages) and not one.pages_missing else None
-    )
-    return PageReader(access) if access is not None else None
+    return at_hand.tool(PageReader, lambda one: one if isinstance(one, Pages) and not one.pages_missing else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +223,8 @@ class PageReader(SourceTool[Pages]):
 
         From a page that only lists what its name may mean, the first that it lists and that is there is opened instead.
         That is done once: a list of meanings that leads to others stays as it is.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: the question was cancelled.
         """
         access = self.access
-        access.cancellation.check()
         if not access.may_use(node_id):
             return None
         access.recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=title))
@@ -238,12 +240,7 @@ class PageReader(SourceTool[Pages]):
         return OpenPage(access, page, node_id) if page is not None else None
 
     def similar(self, title: str, number: int) -> tuple[str, ...]:
-        """Titles like this one, sanitised; each can be opened as it is.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: the question was cancelled.
-        """
+        """Titles like this one, sanitised; each can be opened as it is."""
         self.access.cancellation.check()
         shown: dict[str, str] = {}
         for found in self.access.offer.similar_titles(self._written.get(title, title), number):
@@ -300,8 +297,7 @@ _ROWS_TOLD = 20
 
 def graph_access(at_hand: SourcesAtHand) -> GraphAccess | None:
     """Access to the first source that is a graph to look around in; None if none is."""
-    access: SourceAccess[GraphTools] | None = at_hand.first(lambda one: one if isinstance(one, GraphTools) else None)
-    return GraphAccess(access) if access is not None else None
+    return at_hand.tool(GraphAccess, lambda one: one if isinstance(one, GraphTools) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,24 +319,16 @@ class Queried:
 
 
 class GraphAccess(SourceTool[GraphTools]):
-    """Everything is sanitised. Only queries are retrievals; the rest is what a query can be made of.
-
-    Raises (all methods):
-        SourceError: the graph failed.
-        Cancelled: the question was cancelled.
-    """
+    """Everything is sanitised. Only queries are retrievals; the rest is what a query can be made of."""
 
     def __init__(self, access: SourceAccess[GraphTools]) -> None:
         super().__init__(access)
         self._running = threading.Lock()
-        offer = access.offer
-        self._session = offer.query_session() if isinstance(offer, QuerySessions) else None
-        self._queries = self._session or offer
+        self._session = access.offer.query_session()
 
     def close(self) -> None:
         """End the process of the question's queries: the question is over. Idempotent."""
-        if self._session is not None:
-            self._session.close()
+        self._session.close()
 
     def may_use(self, node_id: int) -> bool:
         """Whether the step may use the graph."""
@@ -367,13 +355,7 @@ class GraphAccess(SourceTool[GraphTools]):
         return sanitize_line(self.access.offer.label(iri))
 
     def query(
-        self,
-        node_id: int,
-        sparql: str,
-        *,
-        seconds: float = SECONDS,
-        most_rows: int = MOST_ROWS,
-        asked: str = "",
+        self, node_id: int, sparql: str, *, seconds: float = SECONDS, most_rows: int = MOST_ROWS, asked: str = ""
     ) -> Queried:
         """Run a read-only query for the step; its rows are evidence. A query that is refused or stopped is told as a
         problem, for a strategy may go on without it. A question's queries run one at a time.
@@ -382,7 +364,6 @@ class GraphAccess(SourceTool[GraphTools]):
             asked: the sketch that the query was made of, which is shown as what was asked for.
         """
         cancellation = self.access.cancellation
-        cancellation.check()
         if not self.may_use(node_id):
             return Queried(problem="the graph is not to be used in this step")
         asked = sanitize_line(asked)
@@ -391,7 +372,7 @@ class GraphAccess(SourceTool[GraphTools]):
             try:
                 with self._running:
                     cancellation.check()
-                    rows = self._queries.query(sparql, cancellation, seconds=seconds, most_rows=most_rows)
+                    rows = self._session.query(sparql, cancellation, seconds=seconds, most_rows=most_rows)
                 found = sanitize_all(rows)
                 evidence.extend(self.access.recorder.take_in([self._evidence(found, asked)]))
             except QueryError as error:
@@ -427,25 +408,16 @@ def told(found: QueryRows) -> str:
 
 def fact_reader(at_hand: SourcesAtHand) -> FactReader | None:
     """A reader of the first source that has facts as text; None if none has."""
-    access: SourceAccess[FactText] | None = at_hand.first(
-        lambda one: one if isinstance(one, FactText) and not one.facts_missing else None
-    )
-    return FactReader(access) if access is not None else None
+    return at_hand.tool(FactReader, lambda one: one if isinstance(one, GraphTools) and not one.facts_missing else None)
 
 
-class FactReader(SourceTool[FactText]):
+class FactReader(SourceTool[GraphTools]):
     """Searches the facts of one source."""
 
     def search(self, node_id: int, query: str, k: int) -> list[Evidence]:
         """The k facts that suit the words of the query best, best first, as evidence of the step; none if the step may
-        not use the source.
-
-        Raises:
-            SourceError: the source failed.
-            Cancelled: the question was cancelled.
-        """
+        not use the source."""
         access = self.access
-        access.cancellation.check()
         if not access.may_use(node_id):
             return []
         with access.retrieval(node_id, query) as evidence:
@@ -456,7 +428,6 @@ class FactReader(SourceTool[FactText]):
 
 
 # Evidence of several kinds in one list by the words that it shares with a query.
-
 
 # Of BM25, as SQLite's FTS5 has them.
 _K1, _B = 1.2, 0.75

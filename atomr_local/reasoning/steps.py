@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -26,8 +25,8 @@ class Steps:
     """Runs and adds the steps of one question. Thread-safe."""
 
     def __init__(self, recorder: Recorder, cancellation: Cancellation) -> None:
-        self._recorder = recorder
-        self._cancellation = cancellation
+        self.recorder = recorder
+        self.cancellation = cancellation
         self._lock = threading.Lock()
         self._last = ROOT_ID
 
@@ -38,8 +37,8 @@ class Steps:
     def begin_tree(self, ready: PlanReady) -> None:
         """Begin with this plan."""
         self._last = max(node.id for node in ready.tree.nodes())
-        self._recorder.emit(ready)
-        self._recorder.emit(StageChanged(stage="reasoning"))
+        self.recorder.emit(ready)
+        self.recorder.emit(StageChanged(stage="reasoning"))
 
     def open(self, question: str, parent: int = ROOT_ID, label: str = "") -> Step:
         """A new step below `parent`, to be entered once. Ids follow the order of the calls and are never used twice.
@@ -53,7 +52,7 @@ class Steps:
         with self._lock:
             self._last += 1
             node_id = self._last
-        self._recorder.emit(NodeAdded(node_id=node_id, parent=parent, question=question, label=label))
+        self.recorder.emit(NodeAdded(node_id=node_id, parent=parent, question=question, label=label))
         return self.planned(node_id, question)
 
     def planned(self, node_id: int, question: str) -> Step:
@@ -77,28 +76,10 @@ class Steps:
         finished.answers = list(result.texts)
         finished.evidence = list(dict.fromkeys(item.id for item in result.evidence))
         finished.supported = as_in.supported if as_in is not None else citations_hold(result)
-        finished.seconds, finished.llm = round(seconds, 3), self._recorder.use_of(node_id)
+        finished.seconds, finished.llm = round(seconds, 3), self.recorder.use_of(node_id)
         if as_in is not None:
             finished.reason, finished.scores, finished.kept = as_in.reason, list(as_in.scores), True
-        self._recorder.emit(finished)
-
-    def begun(self, step: Step) -> None:
-        self._cancellation.check()
-        self._recorder.emit(NodeStarted(node_id=step.id, resolved_question=step.question))
-
-    def ended(self, step: Step, error: BaseException | None, seconds: float) -> bool:
-        """Report the step's end; whether its error goes no further."""
-        if error is not None and (isinstance(error, Cancelled) or not isinstance(error, AtomrError)):
-            return False
-        if error is not None:
-            step.result = replace(
-                Result(error={"title": error.title, "message": error.message}),
-                evidence=self._recorder.evidence_of(step.id),
-                thought=step.result.thought,
-                action=step.result.action,
-            )
-        self.report(step.id, step.result, seconds)
-        return error is not None and step.id != ROOT_ID
+        self.recorder.emit(finished)
 
 
 class Step:
@@ -120,12 +101,27 @@ class Step:
         self._steps = steps
         self._started = 0.0
 
-    def __enter__(self) -> Self:
-        self._steps.begun(self)
+    def begin(self) -> None:
+        """Tell its beginning, as entering it does."""
+        self._steps.cancellation.check()
+        self._steps.recorder.emit(NodeStarted(node_id=self.id, resolved_question=self.question))
         self._started = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        return self._steps.ended(self, error, time.perf_counter() - self._started)
+        if isinstance(error, Cancelled) or not (error is None or isinstance(error, AtomrError)):
+            return False
+        if error is not None:
+            self.result = Result(
+                evidence=self._steps.recorder.evidence_of(self.id),
+                error={"title": error.title, "message": error.message},
+                thought=self.result.thought,
+                action=self.result.action,
+            )
+        self._steps.report(self.id, self.result, time.perf_counter() - self._started)
+        return error is not None and self.id != ROOT_ID

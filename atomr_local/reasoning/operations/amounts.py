@@ -1,4 +1,8 @@
-"""Operations that return a number, a quantity or a part of a date."""
+"""The typed operations. Each gives its values, and the computation in a form that people can check.
+
+All raise NotComputed, whose message is the reason, where operands are not what they need (dates, or amounts of one
+dimension), or where it is unknown which of two comes first or whether two are the same.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +43,15 @@ from atomr_local.reasoning.operations.operands import (
 from atomr_local.reasoning.results import distinct
 from atomr_local.sources.protocol import Value, ValueKind
 
+Found = tuple[tuple[Value, ...], str]
 _CALENDAR = {"year": "years", "month": "months", "day": "days", "week": "weeks", "decade": "decades"}
-_MOST_SHOWN = 12
+_MOST_SHOWN, _FEWER_SHOWN = 12, 8
 # The calendar repeats every 400 years, which have this many days; `datetime` covers the years 1 to 9999.
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 
-def difference(first: Operand, second: Operand, unit: str | None) -> tuple[tuple[Value, ...], str]:
-    """The difference of two dates, in completed years, months or days, or of two amounts.
-
-    Raises:
-        NotComputed: they are not both dates or both amounts of one dimension, or not exact enough.
-    """
+def difference(first: Operand, second: Operand, unit: str | None) -> Found:
+    """The difference of two dates, in completed years, months or days, or of two amounts."""
     dates = _both_dates(first, second, unit)
     if dates is not None:
         values, computation = _between(*dates, _calendar_unit(unit), unit is not None)
@@ -111,7 +112,7 @@ def _calendar_unit(unit: str | None) -> str | None:
     return _CALENDAR.get(singular(last))
 
 
-def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tuple[tuple[Value, ...], str]:
+def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> Found:
     one, two = early.date, late.date
     if one is None or two is None:
         vague = early if one is None else late
@@ -130,7 +131,8 @@ def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tu
     elif unit == "months":
         if one.month is None or two.month is None:
             raise NotComputed(f"{one if one.month is None else two} has no month")
-        number = 12 * (two.year - one.year) + two.month - one.month - _short(one.day, two.day)
+        short = one.day is not None and two.day is not None and two.day < one.day
+        number = 12 * (two.year - one.year) + two.month - one.month - short
     else:
         number = years // 10 if unit == "decades" else years
     about = "" if exact or unit not in ("years", "decades") else " by the calendar"
@@ -148,10 +150,6 @@ def _years(one: Date, two: Date) -> tuple[int, bool]:
     if one.day is None or two.day is None:
         return years, False
     return years - (two.day < one.day), True
-
-
-def _short(one: int | None, two: int | None) -> int:
-    return int(one is not None and two is not None and two < one)
 
 
 def _day_number(date: Date) -> int:
@@ -174,12 +172,8 @@ def _worded(unit: str | None, named: str) -> str:
     return unit.strip() if unit and unit.strip().replace(" ", "").isalpha() and len(unit.strip()) > 3 else named
 
 
-def ratio(first: Operand, second: Operand) -> tuple[tuple[Value, ...], str]:
-    """The ratio of the first amount to the second.
-
-    Raises:
-        NotComputed: they are not amounts of one dimension, or the second is zero.
-    """
+def ratio(first: Operand, second: Operand) -> Found:
+    """The ratio of the first amount to the second."""
     (one, name), (other, other_name) = (measured_one(operand, "number", exact=True) for operand in (first, second))
     if one.unit != other.unit:
         raise NotComputed(f"{one.shown!r} and {other.shown!r} are not in units of one kind")
@@ -190,65 +184,52 @@ def ratio(first: Operand, second: Operand) -> tuple[tuple[Value, ...], str]:
     return _of_both((Value(told, ValueKind.NUMBER),), first, second), " ".join(computation.split())
 
 
-def _exact(operands: Sequence[Operand]) -> list[Measured]:
+def _some(texts: Sequence[str], sign: str, rest: str, most: int = _FEWER_SHOWN) -> str:
+    """The first texts with the sign between them; `rest` stands for the others."""
+    return sign.join(texts[:most]) + (rest if len(texts) > most else "")
+
+
+def _listed(measured: Sequence[Measured], sign: str) -> str:
+    return _some([item.shown for item in measured], sign, f"{sign}… ({len(measured)} in all)", _MOST_SHOWN)
+
+
+def _added(operands: Sequence[Operand]) -> tuple[list[Measured], Decimal, str, str]:
+    """What is added, the sum, its unit, and "about " if a part is approximate."""
     measured = measured_entries(entries(operands), "number")
     for item in measured:
         if item.measure.amount is None:
             raise NotComputed(f"step {item.entry.node_id} gave several amounts for {item.shown}; one is needed")
-    return measured
-
-
-def _listed(measured: Sequence[Measured], sign: str) -> str:
-    shown = [item.shown for item in measured[:_MOST_SHOWN]]
-    return sign.join(shown) + (f"{sign}… ({len(measured)} in all)" if len(measured) > _MOST_SHOWN else "")
-
-
-def _added(operands: Sequence[Operand]) -> tuple[list[Measured], Decimal, str]:
-    measured = _exact(operands)
     measures = [item.measure for item in measured]
     unit = common_unit(measures)
-    amount = sum((_amount(item) for item in measures), Decimal(0))
-    return measured, in_unit(amount, measures[0].unit, unit, measures), unit
+    amount = sum(map(_amount, measures), Decimal(0))
+    return measured, in_unit(amount, measures[0].unit, unit, measures), unit, _about(measures)
 
 
-def total(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """The sum.
-
-    Raises:
-        NotComputed: a value is not an amount, or the units differ in dimension.
-    """
-    measured, amount, unit = _added(operands)
-    told = _about([item.measure for item in measured]) + amount_text(amount, unit)
+def total(operands: Sequence[Operand]) -> Found:
+    """The sum."""
+    measured, amount, unit, about = _added(operands)
+    told = about + amount_text(amount, unit)
     return (Value(told, ValueKind.NUMBER),), f"{_listed(measured, ' + ')} = {told}"
 
 
-def average(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """The arithmetic mean.
-
-    Raises:
-        NotComputed: as :func:`total`.
-    """
-    measured, amount, unit = _added(operands)
-    mean = to_places(divided(amount, Decimal(len(measured))))
-    told = _about([item.measure for item in measured]) + amount_text(mean, unit)
+def average(operands: Sequence[Operand]) -> Found:
+    """The arithmetic mean."""
+    measured, amount, unit, about = _added(operands)
+    told = about + amount_text(to_places(divided(amount, Decimal(len(measured)))), unit)
     return (Value(told, ValueKind.NUMBER),), f"({_listed(measured, ' + ')}) / {len(measured)} = {told}"
 
 
-def count(operand: Operand) -> tuple[tuple[Value, ...], str]:
+def count(operand: Operand) -> Found:
     """The number of values; a single number counts as the count itself."""
     values = distinct(operand.values)
     if len(values) == 1 and measure(values[0], "number") is not None:
         return values, f"{values[0].text} is a number already"
-    shown = ", ".join(value.text for value in values[:_MOST_SHOWN]) + (", …" if len(values) > _MOST_SHOWN else "")
+    shown = _some([value.text for value in values], ", ", ", …", _MOST_SHOWN)
     return (Value(str(len(values)), ValueKind.NUMBER),), f"count({shown}) = {len(values)}"
 
 
-def part(operand: Operand, name: str) -> tuple[tuple[Value, ...], str]:
-    """The year, month, day, decade ("1960s") or century ("19th century") of each date.
-
-    Raises:
-        NotComputed: a value is not a date, or not exact enough.
-    """
+def part(operand: Operand, name: str) -> Found:
+    """The year, month, day, decade ("1960s") or century ("19th century") of each date."""
     values, told = [], []
     for entry in entries([operand]):
         found = [measure(value, "date") for value in entry.values]
@@ -263,8 +244,7 @@ def part(operand: Operand, name: str) -> tuple[tuple[Value, ...], str]:
         values.append(Value(text, ValueKind.DATE if name == "year" else ValueKind.TEXT, of=of))
         which = f"the earliest of {len(found)}, " if len(found) > 1 else ""
         told.append(f"{name} of {which}{first.shown} = {text}")
-    more = f"; and {len(told) - _MOST_SHOWN} more" if len(told) > _MOST_SHOWN else ""
-    return distinct(values), "; ".join(told[:_MOST_SHOWN]) + more
+    return distinct(values), _some(told, "; ", f"; and {len(told) - _MOST_SHOWN} more", _MOST_SHOWN)
 
 
 def _part(item: Measure, name: str) -> str | None:
@@ -294,12 +274,8 @@ def _named(day: tuple[int, int, int], name: str) -> str:
     return f"{century}{suffix} century{era}"
 
 
-def convert(operand: Operand, unit: str) -> tuple[tuple[Value, ...], str]:
-    """Each quantity in the unit.
-
-    Raises:
-        NotComputed: a value is not a quantity, or has another dimension.
-    """
+def convert(operand: Operand, unit: str) -> Found:
+    """Each quantity in the unit."""
     values, told = [], []
     for value in operand.owned():
         found = measure(value, "number")
@@ -319,47 +295,35 @@ def convert(operand: Operand, unit: str) -> tuple[tuple[Value, ...], str]:
 
 # Operations on an order: extremes, top n, sorting, selection by a condition.
 
-_ORDER_MOST_SHOWN = 8
 
-
-def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[Value, ...], str]:
-    """The things with the extreme value, ties included.
-
-    Raises:
-        NotComputed: fewer than two things have a value, or it is unknown which one is the extreme.
-    """
+def compare(operands: Sequence[Operand], word: str, asked: str) -> Found:
+    """The things with the extreme value, ties included."""
     # One operand is a set, and a set of one has its extreme.
     ordered = _ordered(operands, word, asked, least=min(2, len(operands)))
-    best = [ordered[0], *(item for item in ordered[1:] if item.measure.same(ordered[0].measure))]
-    for item in ordered[len(best) :]:
-        _first(best[0], item, word)
-    return _order_named(best), _chain(ordered, word)
+    return _leading(ordered, 1, word)
 
 
-def top(operands: Sequence[Operand], word: str, number: int, asked: str) -> tuple[tuple[Value, ...], str]:
-    """The first `number` in the order, ties for the last place included.
-
-    Raises:
-        NotComputed: as :func:`compare`.
-    """
+def top(operands: Sequence[Operand], word: str, number: int, asked: str) -> Found:
+    """The first `number` in the order, ties for the last place included."""
     ordered = _ordered(operands, word, asked, least=1)
     _settled(ordered[: number + 1], word)
+    return _leading(ordered, number, word)
+
+
+def sort(operands: Sequence[Operand], word: str, asked: str) -> Found:
+    """Everything in the order."""
+    ordered = _ordered(operands, word, asked, least=1)
+    _settled(ordered, word)
+    return _order_named(ordered), _chain(ordered, word)
+
+
+def _leading(ordered: Sequence[Measured], number: int, word: str) -> Found:
+    """The first ones, with all that equal the last of them."""
     kept = list(ordered[:number])
     kept += [item for item in ordered[number:] if item.measure.same(kept[-1].measure)]
     for item in ordered[len(kept) :]:
         _first(kept[-1], item, word)
     return _order_named(kept), _chain(ordered, word)
-
-
-def sort(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[Value, ...], str]:
-    """Everything in the order.
-
-    Raises:
-        NotComputed: as :func:`compare`.
-    """
-    ordered = _ordered(operands, word, asked, least=1)
-    _settled(ordered, word)
-    return _order_named(ordered), _chain(ordered, word)
 
 
 def _ordered(operands: Sequence[Operand], word: str, asked: str, least: int = 2) -> list[Measured]:
@@ -387,16 +351,16 @@ def _settled(ordered: Sequence[Measured], word: str) -> None:
 
 
 def _order_named(measured: Sequence[Measured]) -> tuple[Value, ...]:
-    return distinct(tuple(value for item in measured for value in item.entry.answer))
+    return distinct([value for item in measured for value in item.entry.answer])
 
 
 def _chain(ordered: Sequence[Measured], word: str) -> str:
     """ "1948-07-07 < 1950-03-01", ascending; a long chain is cut after its first items."""
     shown = list(ordered)
     more = ""
-    if len(shown) > _ORDER_MOST_SHOWN:
-        more = f" and {len(shown) - _ORDER_MOST_SHOWN} more"
-        shown = shown[:_ORDER_MOST_SHOWN]
+    if len(shown) > _FEWER_SHOWN:
+        more = f" and {len(shown) - _FEWER_SHOWN} more"
+        shown = shown[:_FEWER_SHOWN]
     upwards = word in UPWARDS or not more
     if upwards and word not in UPWARDS:
         shown.reverse()
@@ -409,14 +373,8 @@ def _chain(ordered: Sequence[Measured], word: str) -> str:
     return " ".join(parts) + more
 
 
-def select(
-    operands: Sequence[Operand | str], bound: Operand | str, word: str, asked: str
-) -> tuple[tuple[Value, ...], str]:
-    """The things whose value has the relation `word` to the last operand.
-
-    Raises:
-        NotComputed: a value or the bound is not a date or number as needed, or the relation is unknown.
-    """
+def select(operands: Sequence[Operand | str], bound: Operand | str, word: str, asked: str) -> Found:
+    """The things whose value has the relation `word` to the last operand."""
     known = [operand for operand in operands if isinstance(operand, Operand) and operand is not bound]
     found = entries(known, asked)
     if isinstance(bound, str):
@@ -424,20 +382,17 @@ def select(
     if word in ("same", "different"):
         return _selected_alike(found, bound, word)
     limit, _ = measured_one(bound, sort_of(word))
-    kept: list[Measured] = []
-    left: list[Measured] = []
-    open_ones: list[Measured] = []
+    kept, left, open_ones = list[Measured](), list[Measured](), list[Measured]()
     for item in measured_entries(found, sort_of(word)):
         stands = stands_so(item.measure, limit, word, bare=isinstance(bound, str))
         (open_ones if stands is None else kept if stands else left).append(item)
     if open_ones:
         raise NotComputed(f"whether {open_ones[0].shown} is {word} than {limit.shown} cannot be told")
     sign = "<" if word in UPWARDS else ">"
-    told = [f"{item.shown} {sign} {limit.shown}" for item in kept[:_ORDER_MOST_SHOWN]]
-    told += [f"{len(kept) - _ORDER_MOST_SHOWN} more such"] if len(kept) > _ORDER_MOST_SHOWN else []
-    told += ["not: " + ", ".join(item.shown for item in left[:_ORDER_MOST_SHOWN])] if left else []
-    more = f" and {len(left) - _ORDER_MOST_SHOWN} more" if len(left) > _ORDER_MOST_SHOWN else ""
-    return _order_named(kept), "; ".join(told) + more
+    those = [f"{item.shown} {sign} {limit.shown}" for item in kept]
+    told = [_some(those, "; ", f"; {len(kept) - _FEWER_SHOWN} more such")] if kept else []
+    others = _some([item.shown for item in left], ", ", f" and {len(left) - _FEWER_SHOWN} more")
+    return _order_named(kept), "; ".join([*told, *([f"not: {others}"] if left else [])])
 
 
 def _with_century(text: str, found: Sequence[Entry]) -> str:
@@ -450,8 +405,8 @@ def _with_century(text: str, found: Sequence[Entry]) -> str:
     return f"{centuries.pop()}{decade}s" if len(centuries) == 1 else text
 
 
-def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
-    others = (Value(bound),) if isinstance(bound, str) else bound.values
+def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> Found:
+    others = _values(bound)
     kept, told = [], []
     for entry in found:
         same = [alike(value, other, said=isinstance(bound, str)) for value in entry.values for other in others]
@@ -462,15 +417,12 @@ def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> 
         told.append(f"{entry.name} {values} {'=' if any(same) else '≠'} {others[0].text}".strip())
         if any(same) == (word == "same"):
             kept.append(entry)
-    more = [f"{len(told) - _ORDER_MOST_SHOWN} more"] if len(told) > _ORDER_MOST_SHOWN else []
-    return distinct(tuple(value for entry in kept for value in entry.answer)), "; ".join(
-        told[:_ORDER_MOST_SHOWN] + more
-    )
+    shown = _some(told, "; ", f"; {len(told) - _FEWER_SHOWN} more")
+    return distinct([value for entry in kept for value in entry.answer]), shown
 
 
 # Operations on sets and truth values: union, intersection, difference, equality, all, any.
 
-_SETS_MOST_SHOWN = 8
 _ORDERS = ("earlier", "later", "smaller", "larger")
 
 
@@ -520,26 +472,21 @@ def _doubtful(one: Sequence[Value], other: Sequence[Value], *, said: bool = Fals
 
 
 def _texts(values: Sequence[Value]) -> str:
-    shown = " / ".join(value.text for value in values[:_SETS_MOST_SHOWN])
-    return shown + (f" / … ({len(values)} in all)" if len(values) > _SETS_MOST_SHOWN else "")
+    return _some([value.text for value in values], " / ", f" / … ({len(values)} in all)")
 
 
 def _braced(values: Sequence[Value]) -> str:
-    shown = ", ".join(value.text for value in values[:_SETS_MOST_SHOWN])
-    return "{" + shown + (f", … {len(values)} in all" if len(values) > _SETS_MOST_SHOWN else "") + "}"
+    return "{" + _some([value.text for value in values], ", ", f", … {len(values)} in all") + "}"
 
 
 def _verdict(truth: bool) -> tuple[Value, ...]:
     return (Value("yes" if truth else "no", ValueKind.BOOLEAN),)
 
 
-def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+def stands(first: Operand | str, second: Operand | str, word: str) -> Found:
     """Whether the first is the same as, earlier than, … or among the second.
 
     Two answers with several values are the same if they share one; for "among" all values of the first must be shared.
-
-    Raises:
-        NotComputed: the relation is unknown.
     """
     if word in _ORDERS:
         return _sets_ordered(first, second, word)
@@ -560,14 +507,14 @@ def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tupl
     return _verdict(bool(shared) == (word == "same")), f"{_texts(one)} {'=' if shared else '≠'} {_texts(other)}"
 
 
-def _sets_ordered(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+def _sets_ordered(first: Operand | str, second: Operand | str, word: str) -> Found:
     (one, name), (other, other_name) = (measured_one(operand, sort_of(word)) for operand in (first, second))
     bare = isinstance(second, str)
     truth = stands_so(one, other, word, bare=bare)
     shown, other_shown = f"{name} {one.shown}".strip(), f"{other_name} {other.shown}".strip()
     if truth is None:
         raise NotComputed(f"whether {shown} is {word} than {other_shown} cannot be told")
-    upwards = word in ("earlier", "smaller")
+    upwards = word in UPWARDS
     if truth:
         sign = "<" if upwards else ">"
     else:
@@ -580,30 +527,21 @@ def _values(operand: Operand | str) -> tuple[Value, ...]:
     return (Value(operand),) if isinstance(operand, str) else operand.values
 
 
-def verdicts(operands: Sequence[Operand], *, every: bool) -> tuple[tuple[Value, ...], str]:
-    """Whether all, or any, of the answers are yes.
-
-    Raises:
-        NotComputed: an answer is not yes or no.
-    """
+def verdicts(operands: Sequence[Operand], *, every: bool) -> Found:
+    """Whether all, or any, of the answers are yes."""
+    known = measure_words()["values"]
     truths, told = [], []
     for operand in operands:
         for value in operand.values:
-            truth = _truth(value.text)
-            if truth is None:
+            word = value.text.strip().strip(".").casefold()
+            if word not in known["yes"] and word not in known["no"]:
                 raise NotComputed(f"step {operand.node_id} gave {value.text!r}; yes or no is needed")
-            truths.append(truth)
-            told.append("yes" if truth else "no")
+            truths.append(word in known["yes"])
+            told.append("yes" if truths[-1] else "no")
     return _verdict(all(truths) if every else any(truths)), (" and " if every else " or ").join(told)
 
 
-def _truth(text: str) -> bool | None:
-    word = text.strip().strip(".").casefold()
-    known = measure_words()["values"]
-    return True if word in known["yes"] else False if word in known["no"] else None
-
-
-def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+def union(operands: Sequence[Operand]) -> Found:
     """All values, each once."""
     values: list[Value] = []
     known = _Known()
@@ -615,7 +553,7 @@ def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
     return tuple(values), " ∪ ".join(_braced(operand.values) for operand in operands)
 
 
-def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+def intersection(operands: Sequence[Operand]) -> Found:
     """The values that all operands have."""
     values = operands[0].values
     for operand in operands[1:]:
@@ -623,19 +561,15 @@ def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
     return distinct(values), " ∩ ".join(_braced(operand.values) for operand in operands)
 
 
-def exclusion(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+def exclusion(operands: Sequence[Operand]) -> Found:
     """The values that the first operand has and no other."""
     others = _Known(value for operand in operands[1:] for value in operand.values)
     kept = [value for value in operands[0].values if not others.has(value)]
     return distinct(kept), " − ".join(_braced(operand.values) for operand in operands)
 
 
-def each(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """The answers of several questions in order; the computation names those without an answer.
-
-    Raises:
-        NotComputed: no question has an answer.
-    """
+def each(operands: Sequence[Operand]) -> Found:
+    """The answers of several questions in order; the computation names those without an answer."""
     if not any(operand.values for operand in operands):
         raise NotComputed("; ".join(f"step {operand.node_id} found nothing" for operand in operands))
     told = []

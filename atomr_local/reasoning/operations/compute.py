@@ -15,8 +15,6 @@ from functools import lru_cache
 from atomr_local.language.names import country_of, name_key, words
 from atomr_local.language.words import any_of
 from atomr_local.reasoning.operations import amounts
-from atomr_local.reasoning.operations import amounts as order
-from atomr_local.reasoning.operations import amounts as sets
 from atomr_local.reasoning.operations.measures import Sort, measure, measure_words
 from atomr_local.reasoning.operations.operands import NotComputed, Operand, required
 from atomr_local.reasoning.results import Result, add_evidence, fill_question, product_confidence, subjects
@@ -73,35 +71,34 @@ def compute(call: OperationCall, operands: Sequence[Operand | str], asked: str =
     return Computed(values, computation, reason, notes, not values, share)
 
 
-_Made = tuple[tuple[Value, ...], str]
 # The reason if there is no value, where it is known.
 _NOTHING = {Operation.SELECT: "none of them satisfies it", Operation.INTERSECT: "they have nothing in common"}
 # Operations that accept operands without a value.
 _OVER_NOTHING = {Operation.EACH}
 
 
-def _run(call: OperationCall, operands: Sequence[Operand | str], asked: str) -> _Made:
+def _run(call: OperationCall, operands: Sequence[Operand | str], asked: str) -> amounts.Found:
     known = [operand for operand in operands if isinstance(operand, Operand)]
     word = call.word(WordRole.DIRECTION) or call.word(WordRole.CONDITION) or call.word(WordRole.RELATION) or ""
-    run: dict[Operation, Callable[[], _Made]] = {
-        Operation.COMPARE: lambda: order.compare(known, word, asked),
-        Operation.TOP: lambda: order.top(known, word, call.number or 1, asked),
-        Operation.SORT: lambda: order.sort(known, word, asked),
-        Operation.SELECT: lambda: order.select(known, operands[-1], word, asked),
-        Operation.IS: lambda: sets.stands(operands[0], operands[1], word),
-        Operation.ALL: lambda: sets.verdicts(known, every=True),
-        Operation.ANY: lambda: sets.verdicts(known, every=False),
+    run: dict[Operation, Callable[[], amounts.Found]] = {
+        Operation.COMPARE: lambda: amounts.compare(known, word, asked),
+        Operation.TOP: lambda: amounts.top(known, word, call.number or 1, asked),
+        Operation.SORT: lambda: amounts.sort(known, word, asked),
+        Operation.SELECT: lambda: amounts.select(known, operands[-1], word, asked),
+        Operation.IS: lambda: amounts.stands(operands[0], operands[1], word),
+        Operation.ALL: lambda: amounts.verdicts(known, every=True),
+        Operation.ANY: lambda: amounts.verdicts(known, every=False),
         Operation.DIFFERENCE: lambda: amounts.difference(known[0], known[1], call.unit),
         Operation.RATIO: lambda: amounts.ratio(known[0], known[1]),
         Operation.SUM: lambda: amounts.total(known),
         Operation.AVERAGE: lambda: amounts.average(known),
         Operation.COUNT: lambda: amounts.count(known[0]),
-        Operation.UNION: lambda: sets.union(known),
-        Operation.INTERSECT: lambda: sets.intersection(known),
-        Operation.EXCEPT: lambda: sets.exclusion(known),
+        Operation.UNION: lambda: amounts.union(known),
+        Operation.INTERSECT: lambda: amounts.intersection(known),
+        Operation.EXCEPT: lambda: amounts.exclusion(known),
         Operation.PART: lambda: amounts.part(known[0], call.part or ""),
         Operation.CONVERT: lambda: amounts.convert(known[0], call.unit or ""),
-        Operation.EACH: lambda: sets.each(known),
+        Operation.EACH: lambda: amounts.each(known),
     }
     return run[call.operation]()
 

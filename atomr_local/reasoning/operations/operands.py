@@ -1,4 +1,7 @@
-"""Operands of an operation: earlier answers, and the owner of each value."""
+"""Operands of an operation: earlier answers, and the owner of each value.
+
+What measures or orders them raises NotComputed where they are not what is needed.
+"""
 
 from __future__ import annotations
 
@@ -96,11 +99,7 @@ class Measured:
 
 
 def required(operands: Sequence[Operand | str]) -> None:
-    """Check that every operand has a value or is known to be empty.
-
-    Raises:
-        NotComputed: an operand has none; the message names the step.
-    """
+    """Check that every operand has a value or is known to be empty."""
     for operand in operands:
         if isinstance(operand, Operand) and not operand.values and not operand.none:
             asked = f" ({operand.question})" if operand.question else ""
@@ -115,9 +114,6 @@ def measured_one(operand: Operand | str, sort: Sort, *, exact: bool = False) -> 
     """The operand as one measure, and the name of its owner.
 
     Of several dates of one fact the earliest counts; with `exact`, several amounts must be equal.
-
-    Raises:
-        NotComputed: the operand is not one date or amount.
     """
     values = (Value(operand),) if isinstance(operand, str) else operand.owned()
     if not values:
@@ -205,11 +201,7 @@ def _level(operands: Sequence[Operand], asked: str) -> int:
 
 
 def measured_entries(found: Sequence[Entry], sort: Sort) -> list[Measured]:
-    """The entries with their measures.
-
-    Raises:
-        NotComputed: a value is not of this sort, or the units differ in dimension.
-    """
+    """The entries with their measures."""
     measured = [Measured(entry, _united(entry.values, sort, f"step {entry.node_id} gave")) for entry in found]
     units = list(dict.fromkeys(item.measure.unit for item in measured))
     if len(units) > 1:
@@ -284,9 +276,6 @@ def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) ->
 
     Args:
         bare: whether the plan states `other`: a bare number then has the unit of `one`, and a year is the whole year.
-
-    Raises:
-        NotComputed: their units differ in dimension.
     """
     if one.unit != other.unit and not (bare and "" in (one.unit, other.unit)):
         raise NotComputed(f"{one.shown!r} and {other.shown!r} are not in units of one kind")

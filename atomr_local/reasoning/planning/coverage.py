@@ -17,7 +17,8 @@ from rapidfuzz import fuzz
 
 from atomr_local.language.names import POSSESSIVE_END, country_named, name_key, split_qualifier, words
 from atomr_local.language.words import english, picks_out
-from atomr_local.tree.nodes import Argument, Literal, Node, Operator, OperatorCall, References, Tree, renumbered
+from atomr_local.tree.calls import given_text
+from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree, renumbered
 from atomr_local.tree.operations import Operation
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
@@ -86,14 +87,8 @@ def _same_number(one: str, other: str) -> bool:
 def _texts(node: Node) -> Iterator[str]:
     yield node.question
     yield node.instruction
-    arguments: tuple[Argument, ...] = ()
-    if node.call is not None:
-        arguments = node.call.arguments
-    elif node.operation is not None:
-        arguments = node.operation.operands
-    for argument in arguments:
-        if isinstance(argument, Literal):
-            yield argument.text
+    arguments = node.call.arguments if node.call is not None else node.operation.operands if node.operation else ()
+    yield from (argument.text for argument in arguments if isinstance(argument, Literal))
 
 
 def _names(question: str) -> list[str]:
@@ -135,7 +130,7 @@ def respelt(tree: Tree) -> Iterator[Respelt]:
     found = list(_SPELLING_TOKEN.finditer(tree.question))
     tokens = [POSSESSIVE_END.sub("", match[0]) for match in found]
     keys = [name_key(token) for token in tokens]
-    for name in dict.fromkeys(_looked_up(tree)):
+    for name in dict.fromkeys(filter(None, map(searched_name, tree.nodes()))):
         words = _SPELLING_TOKEN.findall(name)
         wanted = [name_key(POSSESSIVE_END.sub("", word)) for word in words]
         size = len(words)
@@ -177,13 +172,10 @@ def _may_be(one: str, other: str) -> bool:
     return country is None or country != country_named(other)
 
 
-def _looked_up(tree: Tree) -> Iterator[str]:
-    for node in tree.nodes():
-        if node.call is None or node.call.operator is not Operator.SEARCH:
-            continue
-        name = node.call.arguments[0]
-        if isinstance(name, Literal) and not name.references:
-            yield name.text
+def searched_name(node: Node) -> str:
+    """The name that a Search looks for as the plan gives it; "" for other steps."""
+    call = node.call
+    return given_text(call.arguments[0]) if call is not None and call.operator is Operator.SEARCH else ""
 
 
 # Shorthand plans: a Relate on a name expands to a Search for the name and a Relate on its result.
@@ -232,16 +224,15 @@ def with_searches(tree: Tree) -> Tree:
     def expanded(node: Node) -> tuple[Node, ...]:
         """The Search and the Relate for a Relate on a name; any other node alone."""
         head = node.call.arguments[0] if node.call is not None and node.call.operator is Operator.RELATE else None
-        if node.call is None or not isinstance(head, Literal) or head.references or not is_name(head.text):
+        name = given_text(head)
+        if node.call is None or not is_name(name):
             return (replace(node, children=below(node)),)
-        question, search = search_for(head.text)
+        question, search = search_for(name)
         found = Node(next(numbers), question, search)
-        place = find_name(head.text, node.question)
+        place = find_name(name, node.question)
         asked = node.question
         if place >= 0:
-            written = (
-                head.text if _fold(node.question).startswith(_fold(head.text), place) else split_qualifier(head.text)[0]
-            )
+            written = name if _fold(node.question).startswith(_fold(name), place) else split_qualifier(name)[0]
             asked = f"{asked[:place]}[{found.id}]{asked[place + len(written) :]}"
         call = OperatorCall(Operator.RELATE, (References((found.id,)), *node.call.arguments[1:]))
         return found, replace(node, question=asked, call=call)

@@ -268,12 +268,7 @@ class ExampleLibrary:
         return len(self._examples)
 
     def select(
-        self,
-        question: str,
-        count: int,
-        *,
-        budget: int | None = None,
-        measure: Callable[[Example], int] = _characters,
+        self, question: str, count: int, *, budget: int | None = None, measure: Callable[[Example], int] = _characters
     ) -> tuple[Example, ...]:
         """At most `count` examples for the question, the most relevant last, next to the question.
 

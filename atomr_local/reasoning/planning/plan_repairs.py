@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -11,13 +11,27 @@ from itertools import count
 from atomr_local.language.literals import parse_date, parse_period, unit_name
 from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.language.properties import KnownProperty, property_table
-from atomr_local.language.question import read_question
-from atomr_local.language.question_kind import expected_type
+from atomr_local.language.question import QuestionReading, read_question
 from atomr_local.language.words import any_of, comparative, condition_words, direction_of, english, stem
 from atomr_local.reasoning.planning.coverage import find_name, is_name
-from atomr_local.tree.calls import NO_QUESTION, AnswerType, Expects
+from atomr_local.tree.calls import NO_QUESTION, AnswerType, Expects, given_text
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree, renumbered
 from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
+
+
+def repaired(tree: Tree, typed: QuestionReading) -> Tree:
+    """The tree after all repairs.
+
+    Args:
+        typed: the question as the user typed it; the tree has it as it was understood.
+    """
+    asked = read_question(tree.question)
+    return in_asked_form(with_confirmed_property(with_comparisons(with_asked_property(tree, asked))), typed)
+
+
+def _new_id(tree: Tree) -> int:
+    return max(node.id for node in tree.nodes()) + 1
+
 
 # Gives a plan without steps its look-up, where the question is for a known property of a thing that it names.
 #
@@ -29,11 +43,11 @@ _MORE_THAN_A_NAME = re.compile(r",|\band\b|\bor\b")
 _OTHER_FORMS = {AnswerType.YES_NO, AnswerType.SUMMARY, *NO_QUESTION}
 
 
-def with_asked_property(tree: Tree) -> Tree:
+def with_asked_property(tree: Tree, asked: QuestionReading) -> Tree:
     """The tree with the look-up that its question asks for, if it has no step at all."""
     if tree.root.children or tree.expects is None or tree.expects.type in _OTHER_FORMS:
         return tree
-    for relation, name in read_question(tree.question).relations:
+    for relation, name in asked.relations:
         if name_key(relation) in _wordings() and is_name(name) and not _MORE_THAN_A_NAME.search(name):
             call = OperatorCall(Operator.RELATE, (Literal(name), Literal(relation)))
             return Tree(replace(tree.root, children=(Node(1, tree.question, call),)))
@@ -83,10 +97,10 @@ def with_confirmed_property(tree: Tree) -> Tree:
     if asked is None or found is None or found.call is None:
         return tree
     said = _stems(asked.predicate) - _stems(f"{found.question} {_words_of(found)}")
-    known = _property(said, _closing(asked.predicate), asked.value, expected_type(found.question).type)
+    known = _property(said, _closing(asked.predicate), asked.value, read_question(found.question).expected.type)
     if known is None:
         return tree
-    number = max(node.id for node in tree.nodes()) + 1
+    number = _new_id(tree)
     call = OperatorCall(Operator.RELATE, (References((asked.owner,)), Literal(known.label)))
     looked_up = Node(number, f"What is the {known.label} of [{asked.owner}]?", call)
     last = steps[-1]
@@ -112,11 +126,12 @@ def _left_out_look_up(question: str, steps: Sequence[Node]) -> _Asked | None:
     if call is None or call.operation is not Operation.IS or call.direction not in _EQUALITY or len(call.operands) != 2:
         return None
     owner, value = call.operands
-    if not isinstance(owner, References) or len(owner.ids) != 1 or not isinstance(value, Literal) or value.references:
+    text = given_text(value)
+    if not isinstance(owner, References) or len(owner.ids) != 1 or not text:
         return None
     begin = max(_ends_of_names(question, steps[:-1]), default=-1)
-    end = find_name(value.text, question)
-    return _Asked(owner.ids[0], question[begin:end], value.text) if 0 <= begin < end else None
+    end = find_name(text, question)
+    return _Asked(owner.ids[0], question[begin:end], text) if 0 <= begin < end else None
 
 
 def _left_out_comparison(tree: Tree, last: Node) -> _Asked | None:
@@ -133,16 +148,12 @@ def _left_out_comparison(tree: Tree, last: Node) -> _Asked | None:
 def _ends_of_names(question: str, steps: Sequence[Node]) -> Iterator[int]:
     """Where the names that the steps look up end in the question."""
     for step in steps:
-        head = step.call.arguments[0] if step.call is not None else None
-        if isinstance(head, Literal) and not head.references:
-            for name in (head.text, split_qualifier(head.text)[0]):
-                if name and (place := find_name(name, question)) >= 0 and _is_at(name, question, place):
-                    yield place + len(name)
-                    break
-
-
-def _is_at(name: str, question: str, place: int) -> bool:
-    return find_name(question[place : place + len(name)], name) == 0
+        head = given_text(step.call.arguments[0]) if step.call is not None else ""
+        for name in filter(None, (head, split_qualifier(head)[0])):
+            place = find_name(name, question)
+            if place >= 0 and find_name(question[place : place + len(name)], name) == 0:
+                yield place + len(name)
+                break
 
 
 def _property(said: frozenset[str], closing: str, value: str, owner: str) -> KnownProperty | None:
@@ -204,7 +215,7 @@ _UNTOLD = _Extreme("", "")
 
 def with_comparisons(tree: Tree) -> Tree:
     """The tree with a look-up and a Compare instead of each filter whose words say what is compared."""
-    numbers = count(max(node.id for node in tree.nodes()) + 1)
+    numbers = count(_new_id(tree))
 
     def below(node: Node) -> tuple[Node, ...]:
         children: list[Node] = []
@@ -230,11 +241,10 @@ def comparing_filters(tree: Tree) -> Iterator[str]:
     for node in tree.nodes():
         found = _extreme(node)
         if found is not None and node.call is not None:
-            condition = node.call.arguments[1]
-            written = condition.text if isinstance(condition, Literal) else ""
+            condition = given_text(node.call.arguments[1])
             yield (
-                f"step {node.id} filters by {written!r}, which compares things with each other: look up in a step what "
-                f"is compared, and use Compare on that step"
+                f"step {node.id} filters by {condition!r}, which compares things with each other: look up in a step "
+                f"what is compared, and use Compare on that step"
             )
 
 
@@ -244,11 +254,9 @@ def _extreme(node: Node) -> _Extreme | None:
     if call is None or call.operator is not Operator.FILTER or len(call.arguments) != 2:
         return None
     things, condition = call.arguments
-    if not isinstance(things, References) or len(things.ids) != 1 or not isinstance(condition, Literal):
+    if not isinstance(things, References) or len(things.ids) != 1 or not given_text(condition):
         return None
-    if condition.references:
-        return None
-    text = " ".join(condition.text.split()).rstrip(" .?!")
+    text = " ".join(given_text(condition).split()).rstrip(" .?!")
     opening = _OPENING.match(text)
     assert opening is not None
     words, having = text[opening.end() :].casefold(), bool(_HAVING.search(text[: opening.end()]))
@@ -301,39 +309,69 @@ _LISTING = {Operation.SELECT, Operation.UNION, Operation.INTERSECT, Operation.EX
 _FIGURES = {AnswerType.NUMBER, AnswerType.QUANTITY, AnswerType.DATE, AnswerType.YEAR, AnswerType.YES_NO}
 
 
-def in_asked_form(tree: Tree, typed: str = "") -> Tree:
-    """The tree with its last step corrected to the form of answer that the question asks for.
+@dataclass(frozen=True)
+class _LastStep:
+    """The last step of a tree, and the question as the user typed it."""
 
-    Args:
-        typed: the question as the user typed it; the tree has it as it was understood.
-    """
-    steps = tree.root.children
-    if not steps:
+    tree: Tree
+    typed: QuestionReading
+
+    @property
+    def node(self) -> Node:
+        return self.tree.root.children[-1]
+
+    @property
+    def asked(self) -> str:
+        """The question as it was understood, and as it was typed."""
+        return f"{self.tree.question} {self.typed.text}"
+
+    @property
+    def expects(self) -> AnswerType | None:
+        return self.tree.expects.type if self.tree.expects is not None else None
+
+    def operation(self, *kinds: Operation) -> OperationCall | None:
+        """Its operation, if that is one of these."""
+        call = self.node.operation
+        return call if call is not None and call.operation in kinds else None
+
+    def names(self, call: OperationCall) -> tuple[str, str]:
+        """The names that start the look-ups behind two operands; "" where no name does, or there are not two."""
+        steps = (one.ids if isinstance(one, References) and len(one.ids) == 1 else () for one in call.operands)
+        calls = [self.tree.node(ids[0]).call if ids else None for ids in steps]
+        names = [given_text(found.arguments[0]) if found is not None else "" for found in calls]
+        return (names[0], names[1]) if len(names) == 2 else ("", "")
+
+    def computed_by(self, call: OperationCall, expects: Expects | None = None) -> Tree:
+        """The tree with another operation in this step."""
+        children = (*self.tree.root.children[:-1], replace(self.node, operation=call))
+        return Tree(replace(self.tree.root, children=children, expects=expects or self.tree.expects))
+
+    def followed_by(self, question: str, operation: Operation, *words: str) -> Tree:
+        """The tree with one more step, an operation on this one."""
+        call = OperationCall(operation, (References((self.node.id,)),), words)
+        step = Node(_new_id(self.tree), question, operation=call)
+        return Tree(replace(self.tree.root, children=(*self.tree.root.children, step)))
+
+
+def in_asked_form(tree: Tree, typed: QuestionReading) -> Tree:
+    """The tree with its last step corrected to the form of answer that the question asks for; see :func:`repaired`."""
+    if not tree.root.children:
         return tree
-    asked = f"{tree.question} {typed}"
-    repair: Callable[[Tree, Node, str], Tree | None]
+    last = _LastStep(tree, typed)
     for repair in (_choice_of_two, _verdict_of_two, _whole_date, _unit_of_question, _period_itself):
-        changed = repair(tree, steps[-1], asked)
+        changed = repair(last)
         if changed is not None:
             return renumbered(changed)
-    return _counted(tree, steps[-1], typed) or _direction_asked_for(tree, steps[-1], typed) or tree
+    return _counted(last) or _direction_asked_for(last) or tree
 
 
-def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _choice_of_two(last: _LastStep) -> Tree | None:
     """`Is([1], [2], "larger")` for "Is A or B larger?" compares."""
-    call = last.operation
-    if call is None or call.operation is not Operation.IS or call.direction not in DIRECTIONS:
-        return None
-    if not _choose(*_heads_of_two(tree, call), asked):
+    call = last.operation(Operation.IS)
+    if call is None or call.direction not in DIRECTIONS or not _choose(*last.names(call), last.asked):
         return None
     compare = OperationCall(Operation.COMPARE, call.operands, (call.direction,))
-    return _ending(tree, replace(last, operation=compare), Expects(AnswerType.THING))
-
-
-def _heads_of_two(tree: Tree, call: OperationCall) -> tuple[str, str]:
-    """What the two operands are of; "" where that is not told, or there are not two."""
-    names = [_head(tree, operand) for operand in call.operands]
-    return (names[0], names[1]) if len(names) == 2 else ("", "")
+    return last.computed_by(compare, Expects(AnswerType.THING))
 
 
 def _choose(one: str, other: str, asked: str) -> bool:
@@ -345,107 +383,82 @@ def _choose(one: str, other: str, asked: str) -> bool:
     return re.search(rf"\b(?:{one}{between}{other}|{other}{between}{one})\b", asked, re.IGNORECASE) is not None
 
 
-def _verdict_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _verdict_of_two(last: _LastStep) -> Tree | None:
     """`Compare([1], [2], "earlier")` for "Was A older than B?" says whether A is; of two that are alike, neither is."""
-    call, expects = last.operation, tree.expects
-    if call is None or call.operation is not Operation.COMPARE or expects is None:
+    call = last.operation(Operation.COMPARE)
+    if call is None or last.expects is not AnswerType.YES_NO:
         return None
-    names = _heads_of_two(tree, call)
-    places = [asked.casefold().find(name.casefold()) if name else -1 for name in names]
-    if expects.type is not AnswerType.YES_NO or min(places) < 0 or _choose(*names, asked):
+    names = last.names(call)
+    first, second = (last.asked.casefold().find(name.casefold()) if name else -1 for name in names)
+    if min(first, second) < 0 or _choose(*names, last.asked):
         return None
-    operands = call.operands if places[0] < places[1] else call.operands[::-1]
-    return _ending(tree, replace(last, operation=OperationCall(Operation.IS, operands, call.words)), expects)
+    return last.computed_by(
+        OperationCall(Operation.IS, call.operands if first < second else call.operands[::-1], call.words)
+    )
 
 
-def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _whole_date(last: _LastStep) -> Tree | None:
     """A question for a date is answered with the whole date, not with the number of its day."""
-    del asked
-    call, expects = last.operation, tree.expects
-    if call is None or call.operation is not Operation.PART or call.words != ("day",):
+    call, before = last.operation(Operation.PART), last.tree.root.children[:-1]
+    if call is None or call.words != ("day",) or last.expects is not AnswerType.DATE:
         return None
-    if expects is None or expects.type is not AnswerType.DATE:
-        return None
-    before = tree.root.children[:-1]
     if not before or call.references != (before[-1].id,):
         return None
-    return Tree(replace(tree.root, children=before))
+    return Tree(replace(last.tree.root, children=before))
 
 
-def _unit_of_question(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _unit_of_question(last: _LastStep) -> Tree | None:
     """A quantity is converted to the unit that the question names."""
-    expects = tree.expects
-    units = {unit: match["unit"] for match in _UNIT.finditer(asked) if (unit := unit_name(match["unit"]))}
-    if expects is None or expects.type is not AnswerType.QUANTITY or len(units) != 1:
+    units = {unit: match["unit"] for match in _UNIT.finditer(last.asked) if (unit := unit_name(match["unit"]))}
+    if last.expects is not AnswerType.QUANTITY or len(units) != 1:
         return None
     [unit] = units.values()
-    call = last.operation
-    if call is not None and call.operation is Operation.CONVERT:
-        if unit_name(call.unit or ""):
-            return None
-        return _ending(tree, replace(last, operation=replace(call, words=(unit,))))
-    if last.call is None:
+    if call := last.operation(Operation.CONVERT):
+        return None if unit_name(call.unit or "") else last.computed_by(replace(call, words=(unit,)))
+    if last.node.call is None:
         return None
-    number = max(node.id for node in tree.nodes()) + 1
-    convert = OperationCall(Operation.CONVERT, (References((last.id,)),), (unit,))
-    step = Node(number, f"How much is [{last.id}] in {unit}?", operation=convert)
-    return Tree(replace(tree.root, children=(*tree.root.children, step)))
+    return last.followed_by(f"How much is [{last.node.id}] in {unit}?", Operation.CONVERT, unit)
 
 
-def _period_itself(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _period_itself(last: _LastStep) -> Tree | None:
     """`Select([2], "1860s", "earlier")` for "in the 1860s" selects what lies in the 1860s."""
-    del asked
-    call = last.operation
-    if call is None or call.operation is not Operation.SELECT or not isinstance(call.operands[-1], Literal):
+    call = last.operation(Operation.SELECT)
+    if call is None or not isinstance(call.operands[-1], Literal):
         return None
     bound = call.operands[-1].text
     if parse_period(bound) is None:
         return None
-    said = []
-    for sign, phrases in _WORDS.comparisons.items():
-        if re.search(rf"(?<!\w){any_of(phrases)}\s+(?:the\s+)?{re.escape(bound)}(?!\w)", last.question, re.IGNORECASE):
-            said.append(_ORDERS[sign])
+    said = [
+        _ORDERS[sign]
+        for sign, phrases in _WORDS.comparisons.items()
+        if re.search(
+            rf"(?<!\w){any_of(phrases)}\s+(?:the\s+)?{re.escape(bound)}(?!\w)", last.node.question, re.IGNORECASE
+        )
+    ]
     if len(said) != 1 or call.direction in (said[0], None):
         return None
-    return _ending(tree, replace(last, operation=replace(call, words=(said[0],))))
+    return last.computed_by(replace(call, words=(said[0],)))
 
 
-def _counted(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _counted(last: _LastStep) -> Tree | None:
     """A plan that lists several things, where the user asks how many they are, counts them."""
-    expects = tree.expects
+    expects, typed = last.tree.expects, last.typed
     if expects is None or not expects.several or expects.type in _FIGURES:
         return None
-    if last.operation is not None and last.operation.operation not in _LISTING:
+    if last.node.operation is not None and last.operation(*_LISTING) is None:
         return None
-    if not asked or not expected_type(asked).surely(AnswerType.NUMBER):
+    if not typed.text or not typed.expected.surely(AnswerType.NUMBER):
         return None
-    number = max(node.id for node in tree.nodes()) + 1
-    count = OperationCall(Operation.COUNT, (References((last.id,)),))
-    step = Node(number, f"How many are in [{last.id}]?", operation=count)
-    steps = (*tree.root.children, step)
-    return Tree(replace(tree.root, question=asked, children=steps, expects=Expects(AnswerType.NUMBER)))
+    tree = last.followed_by(f"How many are in [{last.node.id}]?", Operation.COUNT)
+    return Tree(replace(tree.root, question=typed.text, expects=Expects(AnswerType.NUMBER)))
 
 
-def _direction_asked_for(tree: Tree, last: Node, asked: str) -> Tree | None:
+def _direction_asked_for(last: _LastStep) -> Tree | None:
     """`Compare(…, "earlier")` where the user's only comparative is "newer" looks for the later one."""
-    call = last.operation
-    if call is None or call.operation not in {Operation.COMPARE, Operation.TOP} or call.direction not in DIRECTIONS:
+    call = last.operation(Operation.COMPARE, Operation.TOP)
+    if call is None or call.direction not in DIRECTIONS:
         return None
-    said = read_question(asked).directions & next(kind for kind in _DIRECTIONS if call.direction in kind)
+    said = last.typed.directions & next(kind for kind in _DIRECTIONS if call.direction in kind)
     if len(said) != 1 or call.direction in said:
         return None
-    return _ending(tree, replace(last, operation=replace(call, words=(*said, *call.words[1:]))))
-
-
-def _ending(tree: Tree, last: Node, expects: Expects | None = None) -> Tree:
-    children = (*tree.root.children[:-1], last)
-    return Tree(replace(tree.root, children=children, expects=expects or tree.expects))
-
-
-def _head(tree: Tree, operand: object) -> str:
-    """The name that starts the look-up behind the operand; "" if no name does."""
-    if not isinstance(operand, References) or len(operand.ids) != 1:
-        return ""
-    call = tree.node(operand.ids[0]).call
-    head = call.arguments[0] if call is not None else None
-    return head.text if isinstance(head, Literal) and not head.references else ""
+    return last.computed_by(replace(call, words=(*said, *call.words[1:])))

@@ -19,25 +19,20 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from atomr_local.errors import ModelError
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import leaning
 from atomr_local.models.gbnf import first_form, last_forms, literal
 from atomr_local.models.protocol import Backbone, Generation, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.models.templates import Style, in_style, render
-from atomr_local.reasoning.planning.coverage import with_searches
+from atomr_local.reasoning.confidence import logprobs_between
+from atomr_local.reasoning.planning.coverage import searched_name, with_searches
 from atomr_local.reasoning.planning.examples import Example, ExampleLibrary
-from atomr_local.reasoning.planning.plan_repairs import (
-    comparing_filters,
-    in_asked_form,
-    with_asked_property,
-    with_comparisons,
-    with_confirmed_property,
-)
+from atomr_local.reasoning.planning.plan_repairs import comparing_filters, repaired
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.calls import ANSWER, NO_QUESTION, AnswerType, Expects
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError, unescape
-from atomr_local.tree.nodes import REFERENCE, ROOT_ID, Node, Operator, Tree
-from atomr_local.tree.nodes import Literal as TextArgument
+from atomr_local.tree.nodes import REFERENCE, ROOT_ID, Node, Tree
 from atomr_local.tree.operations import CONDITIONS, DIRECTIONS, PARTS, RELATIONS, Operation
 from atomr_local.tree.validation import Limits, validate
 
@@ -75,105 +70,137 @@ loose-list ::= loose (", " loose){{0,5}}
 
 def plan_grammar(question: str) -> str:
     """The GBNF grammar (rule `root`) of the plans for the question as typed."""
-    rules: dict[str, str] = {}
-    most = 2 * len(question.split()[:_MOST_WORDS]) + 10
-    asking = " | ".join(literal(str(one)) for one in AnswerType if one not in NO_QUESTION)
-    asking_nothing = " | ".join(literal(str(one)) for one in AnswerType if one in NO_QUESTION)
-    rules["root"] = (
-        f'"0. " word (" " word){{0,{most}}} " = Answer("'
-        f' ((({asking}) ", several"? ")" ("\\n" step-1?)?) | (({asking_nothing}) ")" "\\n"?))'
-    )
-    for name, words in (("direction", DIRECTIONS), ("condition", CONDITIONS), ("relation", RELATIONS), ("part", PARTS)):
-        rules[name] = " | ".join(literal(f'"{word}"') for word in words)
-    for place in range(1, STEPS + 1):
-        _flat_step(rules, place)
-    rules["loose-operation"] = _operation("loose", "loose-list", 'loose (", " loose){1,5}', 'loose ", " loose')
-    _names(rules, question)
+    rules = _PlanGrammar(question).rules
     return "\n".join(f"{name} ::= {body}" for name, body in rules.items()) + _FIXED
 
 
-def _flat_step(rules: dict[str, str], place: int) -> None:
-    """The step at this place if no earlier step is broken down, and what may follow."""
-    known = place - 1
-    after = f'("\\n" step-{place + 1}?)?' if place < STEPS else '"\\n"?'
-    choices = [f'" = " {_call(rules, known)} {after}']
-    for size in range(max(place, 2), TOP_LEVEL + 1):
-        choices += _broken_down(rules, size, place, size + 1)
-    step = f'"{place}. " {_question(rules, known)} ({" | ".join(choices)})'
-    if place > 1:
-        step += f' | "{place}. " {_question(rules, known)} "\\n"?'
-    rules[f"step-{place}"] = step
+class _PlanGrammar:
+    """The rules for one question, by name. Methods that add a rule return its name.
 
-
-def _step(rules: dict[str, str], size: int, place: int, first: int) -> str:
-    """Name of the rule for top-level step `place` of `size` and what follows; `first` is the next free number."""
-    name = f"step-{place}-of-{size}-at-{first}"
-    if name in rules:
-        return name
-    rules[name] = ""
-    known = place - 1
-    after = f'"\\n" {_step(rules, size, place + 1, first)}' if place < size else '"\\n"?'
-    choices = [f'" = " {_call(rules, known)} {after}', *_broken_down(rules, size, place, first)]
-    step = f'"{place}. " {_question(rules, known)} ({" | ".join(choices)})'
-    if place == size:
-        step += f' | "{place}. " {_question(rules, known)} "\\n"?'
-    rules[name] = step
-    return name
-
-
-def _broken_down(rules: dict[str, str], size: int, place: int, first: int) -> list[str]:
-    """What may follow the question of step `place` of `size` if it is broken down; numbers begin at `first`."""
-    if place == size > 2:  # the last step combines the earlier ones; breaking it down makes small models ramble
-        return []
-    choices = []
-    lines = ""
-    for count in range(1, SUB_STEPS + 1):
-        number = first + count - 1
-        lines += f' "\\n {number}. " {_below(rules, place - 1, first, count - 1)}'
-        behind = f'"\\n" {_step(rules, size, place + 1, number + 1)}' if place < size else '"\\n"?'
-        choices.append(f"{lines} {behind}")
-    return choices
-
-
-def _below(rules: dict[str, str], known: int, first: int, beside: int) -> str:
-    """Name of the rule for a step below another: its question and its look-up.
-
-    Args:
-        known: number of top-level steps answered before.
-        beside: number of earlier steps below the same parent, numbered from `first`.
+    In their arguments, `known` is the number of top-level steps answered before, and `first` the next free number.
     """
-    if not beside:
-        name = f"below-{known}"
-        rules.setdefault(name, f'{_question(rules, known)} " = " {_lookup(rules, known)}')
+
+    def __init__(self, question: str) -> None:
+        self.rules: dict[str, str] = {}
+        most = 2 * len(question.split()[:_MOST_WORDS]) + 10
+        asking = " | ".join(literal(str(one)) for one in AnswerType if one not in NO_QUESTION)
+        asking_nothing = " | ".join(literal(str(one)) for one in AnswerType if one in NO_QUESTION)
+        self.rules["root"] = (
+            f'"0. " word (" " word){{0,{most}}} " = Answer("'
+            f' ((({asking}) ", several"? ")" ("\\n" step-1?)?) | (({asking_nothing}) ")" "\\n"?))'
+        )
+        listed = (("direction", DIRECTIONS), ("condition", CONDITIONS), ("relation", RELATIONS), ("part", PARTS))
+        for name, words in listed:
+            self.rules[name] = " | ".join(literal(f'"{word}"') for word in words)
+        for place in range(1, STEPS + 1):
+            self._flat_step(place)
+        self._add("loose-operation", _operation("loose", "loose-list", 'loose (", " loose){1,5}', 'loose ", " loose'))
+        self._names(question)
+
+    def _add(self, name: str, body: str) -> str:
+        self.rules.setdefault(name, body)
         return name
-    name = f"below-{known}-{first}-{beside}"
-    if name not in rules:
+
+    def _flat_step(self, place: int) -> None:
+        """The step at this place if no earlier step is broken down, and what may follow."""
+        after = f'("\\n" step-{place + 1}?)?' if place < STEPS else '"\\n"?'
+        choices = [f'" = " {self._call(place - 1)} {after}']
+        for size in range(max(place, 2), TOP_LEVEL + 1):
+            choices += self._broken_down(size, place, size + 1)
+        self.rules[f"step-{place}"] = self._line(place, choices, may_end=place > 1)
+
+    def _step(self, size: int, place: int, first: int) -> str:
+        """The rule for top-level step `place` of `size` and what follows."""
+        name = f"step-{place}-of-{size}-at-{first}"
+        if name not in self.rules:
+            self.rules[name] = ""
+            after = f'"\\n" {self._step(size, place + 1, first)}' if place < size else '"\\n"?'
+            choices = [f'" = " {self._call(place - 1)} {after}', *self._broken_down(size, place, first)]
+            self.rules[name] = self._line(place, choices, may_end=place == size)
+        return name
+
+    def _line(self, place: int, choices: Sequence[str], *, may_end: bool) -> str:
+        """A top-level step with what may follow its question; `may_end`: the question may be all."""
+        asked = f'"{place}. " {self._question(place - 1)}'
+        return f"{asked} ({' | '.join(choices)})" + (f' | {asked} "\\n"?' if may_end else "")
+
+    def _broken_down(self, size: int, place: int, first: int) -> list[str]:
+        """What may follow the question of step `place` of `size` if it is broken down."""
+        if place == size > 2:  # the last step combines the earlier ones; breaking it down makes small models ramble
+            return []
+        choices = []
+        lines = ""
+        for count in range(1, SUB_STEPS + 1):
+            number = first + count - 1
+            lines += f' "\\n {number}. " {self._below(place - 1, first, count - 1)}'
+            behind = f'"\\n" {self._step(size, place + 1, number + 1)}' if place < size else '"\\n"?'
+            choices.append(f"{lines} {behind}")
+        return choices
+
+    def _below(self, known: int, first: int, beside: int) -> str:
+        """A step below another: its question and its look-up; `beside`: number of earlier steps below the parent."""
+        if not beside:
+            return self._add(f"below-{known}", f'{self._question(known)} " = " {self._lookup(known)}')
         numbers = [*range(1, known + 1), *range(first, first + beside)]
-        reference = f"reference-{known}-{first}-{beside}"
-        rules[reference] = _any_of(numbers)
-        asked = f"(asking | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
-        rules[name] = f'{asked} " = " ({_lookups(reference)} | loose-operation)'
-    return name
+        reference = self._add(f"reference-{known}-{first}-{beside}", _any_of(numbers))
+        body = f'{_asked(reference)} " = " ({_lookups(reference)} | loose-operation)'
+        return self._add(f"below-{known}-{first}-{beside}", body)
+
+    def _reference(self, known: int) -> str:
+        return self._add(f"reference-{known}", _any_of(range(1, known + 1)))
+
+    def _question(self, known: int) -> str:
+        return self._add(f"question-{known}", _asked(self._reference(known)) if known else "asking piece")
+
+    def _lookup(self, known: int) -> str:
+        return self._add(f"lookup-{known}", _lookups(self._reference(known) if known else ""))
+
+    def _call(self, known: int) -> str:
+        """The call of a top-level step."""
+        name = f"call-{known}"
+        if name not in self.rules:
+            self.rules[name] = lookup = self._lookup(known)
+            if known:
+                several, pair = (self._list(known, 2), self._pair(known)) if known > 1 else ("", "")
+                operation = _operation(self._reference(known), self._list(known, 1), several, pair)
+                self.rules[name] = f"{lookup} | {operation}"
+        return name
+
+    def _list(self, known: int, least: int) -> str:
+        """References to at least `least` (1 or 2) of the known steps, ascending, each once."""
+        names = [f"list-{first}-of-{known}" for first in range(1, known + 1)]
+        later = [" | ".join(names[first:]) for first in range(1, known + 1)]
+        for first in range(known, 0, -1):
+            more = later[first - 1]
+            self._add(names[first - 1], f'"[{first}]"' + (f' (", " ({more}))?' if more else ""))
+        choices = names if least == 1 else [f'"[{first}], " ({later[first - 1]})' for first in range(1, known)]
+        return self._add(f"list-{known}-least-{least}", " | ".join(choices))
+
+    def _pair(self, known: int) -> str:
+        numbers = range(1, known + 1)
+        choices = (f'"[{one}], " ({_any_of([other for other in numbers if other != one])})' for one in numbers)
+        return self._add(f"pair-{known}", " | ".join(choices))
+
+    def _names(self, question: str) -> None:
+        """`name`: any run of the question's words, optionally followed by a description in parentheses."""
+        starts: list[str] = []
+        words = question.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
+        for index, word in enumerate(words):
+            more = f"name-{index + 1}" if index + 1 < len(words) else ""
+            own = self._add(f"name-{index}", _word(word, more))
+            if any(map(str.isalnum, word)):
+                bare = first_form(word)
+                starts.append(self._add(f"{own}-bare", _word(bare, more)) if bare != word else own)
+        self._add("name", f"({' | '.join(starts)}) kind?" if starts else "begin char{0,60}")
 
 
 def _any_of(numbers: Sequence[int]) -> str:
     return " | ".join(f'"[{number}]"' for number in numbers)
 
 
-def _reference(rules: dict[str, str], known: int) -> str:
-    rules.setdefault(f"reference-{known}", _any_of(range(1, known + 1)))
-    return f"reference-{known}"
-
-
-def _question(rules: dict[str, str], known: int) -> str:
-    name = f"question-{known}"
-    if known:
-        reference = _reference(rules, known)
-        body = f"(asking | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
-    else:
-        body = "asking piece"
-    rules.setdefault(name, body)
-    return name
+def _asked(reference: str) -> str:
+    """A question that may refer to answers by the rule `reference`."""
+    return f"(asking | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
 
 
 def _lookups(reference: str) -> str:
@@ -185,54 +212,6 @@ def _lookups(reference: str) -> str:
     text = f'"\\"" (begin | {reference}) words ({reference} words){{0,2}} "\\""'
     heads = f'"Relate(\\"" name "\\", " | ("Relate(" | "Filter(" | "Search(") {reference} ", "'
     return f'({heads}) {text} ")" | {names}'
-
-
-def _lookup(rules: dict[str, str], known: int) -> str:
-    name = f"lookup-{known}"
-    rules.setdefault(name, _lookups(_reference(rules, known) if known else ""))
-    return name
-
-
-def _call(rules: dict[str, str], known: int) -> str:
-    """Name of the rule for the call of a top-level step after `known` answered steps."""
-    name = f"call-{known}"
-    if name not in rules:
-        lookup = _lookup(rules, known)
-        rules[name] = lookup
-        if known:
-            several, pair = "", ""
-            if known > 1:
-                several, pair = _list(rules, known, 2), _pair(rules, known)
-            operation = _operation(_reference(rules, known), _list(rules, known, 1), several, pair)
-            rules[name] = f"{lookup} | {operation}"
-    return name
-
-
-def _list(rules: dict[str, str], known: int, least: int) -> str:
-    """Name of the rule for references to at least `least` (1 or 2) of the known steps, ascending, each once."""
-    for first in range(known, 0, -1):
-        more = " | ".join(f"list-{following}-of-{known}" for following in range(first + 1, known + 1))
-        rules[f"list-{first}-of-{known}"] = f'"[{first}]"' + (f' (", " ({more}))?' if more else "")
-    name = f"list-{known}-least-{least}"
-    if least == 1:
-        rules[name] = " | ".join(f"list-{first}-of-{known}" for first in range(1, known + 1))
-    else:
-        choices = []
-        for first in range(1, known):
-            more = " | ".join(f"list-{following}-of-{known}" for following in range(first + 1, known + 1))
-            choices.append(f'"[{first}], " ({more})')
-        rules[name] = " | ".join(choices)
-    return name
-
-
-def _pair(rules: dict[str, str], known: int) -> str:
-    name = f"pair-{known}"
-    choices = []
-    for first in range(1, known + 1):
-        others = [other for other in range(1, known + 1) if other != first]
-        choices.append(f'"[{first}], " ({_any_of(others)})')
-    rules[name] = " | ".join(choices)
-    return name
 
 
 def _operation(one: str, some: str, several: str, pair: str) -> str:
@@ -260,24 +239,6 @@ def _operation(one: str, some: str, several: str, pair: str) -> str:
             f'{named(Operation.DIFFERENCE)} {pair} (", " unit)? ")"',
         ]
     return " | ".join(choices)
-
-
-def _names(rules: dict[str, str], question: str) -> None:
-    """`name`: any run of the question's words, optionally followed by a description in parentheses."""
-    starts: list[str] = []
-    words = question.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
-    for index, word in enumerate(words):
-        more = f"name-{index + 1}" if index + 1 < len(words) else ""
-        own = f"name-{index}"
-        rules[own] = _word(word, more)
-        if not any(map(str.isalnum, word)):
-            continue
-        bare = first_form(word)
-        if bare != word:
-            own = f"{own}-bare"
-            rules[own] = _word(bare, more)
-        starts.append(own)
-    rules["name"] = f"({' | '.join(starts)}) kind?" if starts else "begin char{0,60}"
 
 
 def _word(word: str, more: str) -> str:
@@ -326,7 +287,7 @@ def line_logprobs(made: Generation, tree: Tree) -> dict[int, tuple[float, ...]]:
     found = {}
     for node in tree.nodes():
         if places := written.get(_words(node.question)):
-            found[node.id] = _between(made, *places.pop(0))
+            found[node.id] = logprobs_between(made, *places.pop(0))
     return found
 
 
@@ -345,17 +306,6 @@ def decompositions(tree: Tree, lines: Mapping[int, Iterable[float]]) -> dict[int
 
 def _words(question: str) -> str:
     return REFERENCE.sub("[]", " ".join(question.split()))
-
-
-def _between(made: Generation, begin: int, end: int) -> tuple[float, ...]:
-    """Log-probabilities of the tokens that overlap this part of the text."""
-    inside = []
-    at = 0
-    for token in made.tokens:
-        if at < end and at + len(token.text) > begin:
-            inside.append(token.logprob)
-        at += len(token.text)
-    return tuple(inside)
 
 
 # Question → Atomic Reasoning Tree (AtomR, section 3.2), for small local models.
@@ -422,13 +372,9 @@ def unfounded_names(tree: Tree, question: str) -> list[str]:
     asked = _words_of(question)
     complaints = []
     for node in tree.nodes():
-        if node.call is None or node.call.operator is not Operator.SEARCH:
-            continue
-        name = node.call.arguments[0]
-        if isinstance(name, TextArgument) and not name.references:
-            words = _words_of(name.text)
-            if words and not words & asked:
-                complaints.append(f"step {node.id} searches for {name.text!r}, which the question does not name")
+        words = _words_of(name := searched_name(node))
+        if words and not words & asked:
+            complaints.append(f"step {node.id} searches for {name!r}, which the question does not name")
     return complaints
 
 
@@ -522,8 +468,9 @@ class Planner:
             else:
                 outline, complaint = self._read(made.text, question)
             if outline is not None:
+                whole = with_searches(outline)  # unless it would be too large with them
                 return PlanningResult(
-                    self._with_searches(outline),
+                    outline if any(problem.fatal for problem in validate(whole, self.limits)) else whole,
                     "model",
                     attempt,
                     tuple(problems),
@@ -532,15 +479,16 @@ class Planner:
                     line_logprobs(made, outline),
                 )
             problems.append(complaint)
-            prompt = self._repair(prompt, made.text, complaint)
-            if not self._fits(prompt):
+            asked = Message("user", f"That plan is not valid: {complaint}. Write the whole plan again, corrected.")
+            prompt = Prompt(prompt.static, (*prompt.dynamic, Message("assistant", made.text.strip()), asked))
+            if self.backbone.count_tokens(prompt) + _MAX_TOKENS > self.backbone.info.context_tokens:
                 break
         return PlanningResult(fallback_tree(question), "fallback", len(problems), tuple(problems))
 
     def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
-            tree = in_asked_form(with_confirmed_property(with_comparisons(with_asked_property(tree))), question)
+            tree = repaired(tree, read_question(question))
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self.limits) if p.fatal] or _misread(tree, question)
@@ -552,11 +500,6 @@ class Planner:
                 return fallback_tree(question), ""  # it is English after all: looked up as a whole
             return Tree(replace(tree.root, question=question)), ""  # nothing to understand: keep the user's words
         return tree, ""
-
-    def _with_searches(self, tree: Tree) -> Tree:
-        """The tree with its Search steps, unless it would be too large with them."""
-        whole = with_searches(tree)
-        return tree if any(p.fatal for p in validate(whole, self.limits)) else whole
 
     def _prompt(self, question: str) -> Prompt:
         template = in_style("plan", self.style)
@@ -579,11 +522,3 @@ class Planner:
         prompt = render(_PACKAGE, template, tuple(turn for one in menu for turn in _turns(one)), question=question)
         # The most similar example is not part of the prefix that similar questions share.
         return Prompt(prompt.static, (*(turn for one in nearest for turn in _turns(one)), *prompt.dynamic))
-
-    def _fits(self, prompt: Prompt) -> bool:
-        return self.backbone.count_tokens(prompt) + _MAX_TOKENS <= self.backbone.info.context_tokens
-
-    @staticmethod
-    def _repair(prompt: Prompt, written: str, complaint: str) -> Prompt:
-        asked = Message("user", f"That plan is not valid: {complaint}. Write the whole plan again, corrected.")
-        return Prompt(prompt.static, (*prompt.dynamic, Message("assistant", written.strip()), asked))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from atomr_local.language.sentences import sentences
@@ -25,11 +25,14 @@ UNKNOWN = "Unknown"
 MOST_PARTS = 2
 _MOST_RANGES = 4
 _TITLE_CHARACTERS = 120
+_LONGEST_NUMBER = 8  # characters of the number of an item, with the first of its text
 # Of 55 short answers over documents the four whose first word had a lower probability were wrong, two of them in the
 # right sentence.
 _UNSURE = 0.6
 # The number of an item in a list: beside the number of its sentence it would be a second one.
-_ITEM = re.compile(r"^\d{1,3}[.)] (?=\S)")
+_ITEM = re.compile(r"^(\d{1,3})[.)] (?=\S)")
+# A question for steps: a list of them that the model names one of is told whole.
+_ASKS_STEPS = re.compile(r"\bhow (?:do|does|can|could|should|would|must|to)\b|\bsteps\b", re.IGNORECASE)
 _PART = re.compile(r"(?P<where>\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)(?:: (?P<answers>.+))?", re.DOTALL)
 
 
@@ -58,6 +61,39 @@ class ShownPassages:
             return part.sentences
         elsewhere = [i for i, one in enumerate(self.sentences) if any(answer in one.text for answer in wanted)]
         return tuple(elsewhere[:1]) or part.sentences
+
+    def with_steps(self, indexes: Sequence[int], texts: Sequence[str], question: str) -> tuple[int, ...]:
+        """The sentences, and the rest of each numbered list that holds two of its items, or one if steps are asked for.
+
+        Args:
+            texts: of the passages.
+        """
+        fewest = 1 if _ASKS_STEPS.search(question) else 2
+        told = set(indexes)
+        for items in self._numbered_lists(texts):
+            if sum(not told.isdisjoint(item) for item in items) >= fewest:
+                told.update(index for item in items for index in item)
+        return tuple(sorted(told))
+
+    def _numbered_lists(self, texts: Sequence[str]) -> Iterator[list[list[int]]]:
+        """The numbered lists of the passages: each item as the indexes of its sentences."""
+        items: list[list[int]] = []
+        number = before = -1
+        for index, one in enumerate(self.sentences):
+            text = texts[one.passage]
+            item = _ITEM.match(text[one.start : one.start + _LONGEST_NUMBER])
+            same = before >= 0 and self.sentences[before].passage == one.passage
+            on_line = same and "\n" not in text[self.sentences[before].end : one.start]
+            if item is not None and same and items and int(item[1]) == number + 1:
+                items.append([index])
+            elif item is None and items and on_line:
+                items[-1].append(index)
+            else:
+                yield items
+                items = [[index]] if item is not None else []
+            number = int(item[1]) if item is not None else number
+            before = index
+        yield items
 
     def quotation(self, indexes: Sequence[int], texts: Sequence[str]) -> tuple[str, list[tuple[int, int, int]]]:
         """The sentences as the passages write them, and (passage, start, end) of each run of them.

@@ -202,6 +202,8 @@ class Reader:
         wordings: list[str] = []  # as the span reader sees them
         for part in parts:
             indexes = shown.telling(part)
+            if not part.answers:
+                indexes = shown.with_steps(indexes, texts, question)
             quotation, spans = shown.quotation(indexes, texts)
             quotes += [Quote(evidence[passage].id, start, end) for passage, start, end in spans]
             answers += part.answers or (quotation,)

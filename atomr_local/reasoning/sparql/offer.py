@@ -266,7 +266,7 @@ class Pieces:
     """The texts that lead from the state `start` to the end, without some of them."""
 
     def __init__(
-        self, start: State, edges: Callable[[State], Sequence[Edge]], without: Sequence[Sequence[Edge]] = ()
+        self, start: State, edges: Callable[[State], Iterable[Edge]], without: Sequence[Sequence[Edge]] = ()
     ) -> None:
         """Make the language.
 
@@ -356,15 +356,16 @@ class Pieces:
         if not isinstance(state, _Followed):
             return
         for edge in self._plain(state.plain):
-            on = frozenset((n, k + 1) for n, k in state.without if self._is(self._without[n], k, edge))
+            on = frozenset(
+                (n, k + 1)
+                for n, k in state.without
+                for step in self._without[n][k : k + 1]
+                if (step.text, step.sign) == (edge.text, edge.sign)
+            )
             if edge.to is not END:
                 yield Edge(edge.text, _Followed(edge.to, on), edge.sign)
             elif not any(k == len(self._without[n]) for n, k in on):
                 yield edge
-
-    @staticmethod
-    def _is(path: Sequence[Edge], place: int, edge: Edge) -> bool:
-        return place < len(path) and (path[place].text, path[place].sign) == (edge.text, edge.sign)
 
 
 def folded(text: str) -> str:

@@ -53,11 +53,6 @@ def readings(raw: str) -> Iterator[str]:
     yield _opened(bare)
 
 
-def first_line(raw: str) -> str:
-    """What was written without anything around it."""
-    return list(readings(raw))[-1]
-
-
 def _opened(text: str) -> str:
     match = _OPENING.match(text)
     if match is None:
@@ -144,7 +139,7 @@ class Sketches:
         self._offer = offer
         self._standing: dict[_Place, dict[Term, list[Pattern]]] = {}
         plain = Pieces("start", self._edges)
-        left_out = (plain.edges(text) for text in without)
+        left_out = map(plain.edges, without)
         self.pieces = Pieces("start", self._edges, [edges for edges in left_out if edges is not None])
 
     def read(self, text: str) -> Chosen | None:
@@ -152,10 +147,7 @@ class Sketches:
         edges = self.pieces.edges(text)
         return _chosen([edge.sign for edge in edges]) if edges is not None and text != NONE else None
 
-    def _edges(self, state: State) -> list[Edge]:
-        return list(self._made(state))
-
-    def _made(self, state: State) -> Iterator[Edge]:
+    def _edges(self, state: State) -> Iterator[Edge]:
         if state == "start":
             yield Edge(NONE, END)
             for text, form in _OPENINGS.items():
@@ -293,7 +285,8 @@ class SketchField:
         return "".join(edge.text for edge in found) if found is not None else None
 
     def refusal(self, raw: str) -> str:
-        return f"'{first_line(raw)[:120]}' is no query of what was offered"
+        *_, bare = readings(raw)
+        return f"'{bare[:120]}' is no query of what was offered"
 
 
 def _text(term: Term) -> str:
@@ -328,7 +321,9 @@ def sparql_of(chosen: Chosen) -> str:
     Raises:
         ValueError: an IRI of the offer is none.
     """
-    lines = list(_lines(chosen))
+    patterns = enumerate(chosen.patterns, 1)
+    lines = [line for number, pattern in patterns for line in _pattern(pattern, f"?v{number}")]
+    lines += [_filter(chosen.filter)] if chosen.filter is not None else []
     body = "\n".join(f"  {line}" for line in lines)
     if chosen.form == "ask":
         return f"ASK {{\n{body}\n}}"
@@ -344,13 +339,6 @@ def sparql_of(chosen: Chosen) -> str:
         f"  {{ SELECT ({best}(?size) AS ?best) WHERE {{\n{inner}\n  }} }}\n"
         f"  FILTER(?size = ?best)\n}}"
     )
-
-
-def _lines(chosen: Chosen) -> Iterator[str]:
-    for number, pattern in enumerate(chosen.patterns, 1):
-        yield from _pattern(pattern, f"?v{number}")
-    if chosen.filter is not None:
-        yield _filter(chosen.filter)
 
 
 def _pattern(pattern: Pattern, fresh: str) -> Iterator[str]:
@@ -396,15 +384,11 @@ def _dated(variable: str, date: Date) -> tuple[str, int]:
         return year, date.year
     if date.day is None:
         return f"COALESCE({year} * 100 + {month}, {year} * 100)", date.year * 100 + date.month
-    return _day(variable), date.year * 10_000 + date.month * 100 + date.day
-
-
-def _day(variable: str) -> str:
-    """Dates may lack the day, or the month as well."""
-    return f"COALESCE({', '.join(_days(variable))})"
+    return f"COALESCE({', '.join(_days(variable))})", date.year * 10_000 + date.month * 100 + date.day
 
 
 def _days(variable: str) -> tuple[str, str, str]:
+    """A date as a whole number: with its day, without the day, without the month as well."""
     year, month, day = f"YEAR({variable})", f"MONTH({variable})", f"DAY({variable})"
     return f"{year} * 10000 + {month} * 100 + {day}", f"{year} * 10000 + {month} * 100", f"{year} * 10000"
 

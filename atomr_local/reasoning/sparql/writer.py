@@ -10,11 +10,11 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.answer_selection import agree
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Form, worked_examples
-from atomr_local.reasoning.asking.writer import Writer, WrittenForm
+from atomr_local.reasoning.asking.writer import Writer
 from atomr_local.reasoning.reading.checks import misfit
 from atomr_local.reasoning.retrieval import LINKED, SURE_RELATION, SourceResults
 from atomr_local.reasoning.source_access import NO_ROWS, GraphAccess, Queried
-from atomr_local.reasoning.sparql.offer import OfferedName, QueryVocabulary, offered
+from atomr_local.reasoning.sparql.offer import QueryVocabulary, offered
 from atomr_local.reasoning.sparql.sketches import NONE, Sketches, SketchField, X, Y, sparql_of
 from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
 from atomr_local.tree.nodes import Operator
@@ -109,8 +109,9 @@ class QueryWriter:
         )
         found: dict[str, Sketch] = {}
         for one in written:
-            for sketch in _sketches_of(one, sketches):
-                found.setdefault(sketch.text, sketch)
+            text = one[QUERY]
+            if text and text != NONE and (chosen := sketches.read(text)) is not None:
+                found.setdefault(text, Sketch(text, sparql_of(chosen), one.logprob(QUERY)))
         return list(found.values())
 
     @staticmethod
@@ -177,28 +178,17 @@ def values_of(queried: Queried) -> tuple[Value, ...]:
 
 def offer_lines(offer: QueryVocabulary) -> list[str]:
     """The offer as the prompt shows it: every pattern that may be written."""
-    lines = [line for name in offer.names for line in _name_lines(name)]
+    lines: list[str] = []
+    for name in offer.names:
+        lines.append(f"{name.text}: {name.description}" if name.description else f"{name.text}:")
+        for prop in name.properties:
+            lines.append(f"{X} | {prop.text} | {name.text}" if prop.inverse else f"{name.text} | {prop.text} | {X}")
     beyond = [f"{X} | {prop.text} | {Y}" for prop in offer.beyond]
     if beyond:
         lines += ["Further patterns, of what these lead to:", *beyond]
     if offer.values:
         lines.append(f"Values: {', '.join(value.text for value in offer.values)}")
     return lines
-
-
-def _name_lines(name: OfferedName) -> list[str]:
-    head = f"{name.text}: {name.description}" if name.description else f"{name.text}:"
-    return [head, *(_way(name.text, prop.text, inverse=prop.inverse) for prop in name.properties)]
-
-
-def _way(name: str, prop: str, *, inverse: bool) -> str:
-    return f"{X} | {prop} | {name}" if inverse else f"{name} | {prop} | {X}"
-
-
-def _sketches_of(written: WrittenForm, sketches: Sketches) -> list[Sketch]:
-    text = written[QUERY]
-    chosen = sketches.read(text) if text and text != NONE else None
-    return [Sketch(text, sparql_of(chosen), written.logprob(QUERY))] if chosen is not None else []
 
 
 # A query that the model writes for a look-up whose relation the graph did not surely match.

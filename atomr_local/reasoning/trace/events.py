@@ -231,7 +231,7 @@ class WarningRaised(Event):
 class AnswerReady(Event):
     """The answer to the whole question. With status "unknown", `answer` and `answers` are empty, `reason` says why in a
     sentence, `advice` what the user can do, `guess` is the best answer that was found, and `closest` the passages
-    nearest to the question."""
+    nearest to the question. Beside an answer from the user's documents, `closest` are others of these that are near."""
 
     status: Status
     answer: str

@@ -175,7 +175,8 @@ class Trace:
         advised: the same for other clients to word: {"kind", "names", "options"}, with options of `atomr ask`; empty in
             traces of earlier versions.
         guess: the best answer that was found all the same; None if there is none.
-        closest: for a question without an answer the passages nearest to it, best first, at most three:
+        closest: for a question without an answer the passages nearest to it, best first, at most three; for one that
+            the user's own documents answer, others of these that are near:
             {"evidence", "spans"}, with the characters [start, end) of the sentences that tell most.
         question: what the user typed.
         understood_as: the question as the plan understood it; "" where there was no plan.

@@ -195,8 +195,10 @@ def left_machine(departures: Sequence[Departure]) -> str:
 
 CLOSEST_IN_DOCUMENTS = "Not answered; closest in your documents"
 CLOSEST = "Not answered; closest passages"
+ALSO_CLOSE = "Also close in your documents"
 GAP = "…"
 _WORDS = 60
+_ALSO_WORDS = 25
 _FEWER = 30  # words of telling sentences, with less than which the sentences around them are shown too
 
 
@@ -264,11 +266,19 @@ def passages_of(trace: Trace) -> tuple[str, list[ShownPassage]]:
     return "", _shown(spans.items(), evidence)
 
 
+def also_close(trace: Trace) -> list[ShownPassage]:
+    """The passages of the user's documents that are close to an answered question beside those it rests on, shorter."""
+    if trace.status != "answered":
+        return []
+    evidence = {item.id: item for item in trace.evidence}
+    return _shown(((item["evidence"], item["spans"][:1]) for item in trace.closest), evidence, _ALSO_WORDS)
+
+
 def _shown(
-    spans: Iterable[tuple[str, Sequence[Sequence[int]]]], evidence: Mapping[str, Evidence]
+    spans: Iterable[tuple[str, Sequence[Sequence[int]]]], evidence: Mapping[str, Evidence], words: int = _WORDS
 ) -> list[ShownPassage]:
     return [
-        ShownPassage(name, source_words(evidence[name]), excerpt(evidence[name].text, told))
+        ShownPassage(name, source_words(evidence[name]), excerpt(evidence[name].text, told, words))
         for name, told in spans
         if name in evidence
     ]
@@ -369,7 +379,8 @@ class Part:
 
 
 def told_answer(trace: Trace, client: Client = "remote", *, web_key: str = "F2") -> Iterator[Part]:
-    """The answer with the passages that it quotes; or why there is none, what is closest, what to do, and the guess.
+    """The answer with the passages that it quotes and others that are close; or why there is none, what is closest, what
+    to do, and the guess.
 
     Args:
         client: whose advice is told.
@@ -387,10 +398,12 @@ def told_answer(trace: Trace, client: Client = "remote", *, web_key: str = "F2")
         return
     if passages and trace.answer_kind == "quotation":
         yield Part("quotation", trace.answer, confidence=trace.confidence, passages=passages)
-        return
-    yield Part("answer", trace.answer, confidence=trace.confidence)
-    if passages:
-        yield Part("passages", passages=passages)
+    else:
+        yield Part("answer", trace.answer, confidence=trace.confidence)
+        if passages:
+            yield Part("passages", passages=passages)
+    if near := also_close(trace):
+        yield Part("passages", ALSO_CLOSE, passages=near)
 
 
 def told_guess(trace: Trace) -> Part | None:
@@ -483,6 +496,11 @@ def is_stage(step: StepEnd, label: str, question: str) -> bool:
         return False
     said = step.thought or step.observation or not question.rstrip().endswith("?")
     return bool(step.action or (label and said))
+
+
+def is_found(step: StepEnd) -> bool:
+    """Whether the step has an answer that stands: a guess does not."""
+    return bool(step.answers) and step.outcome != "not found"
 
 
 def step_title(step: StepEnd, label: str, question: str) -> str:

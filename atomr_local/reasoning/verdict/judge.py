@@ -26,7 +26,7 @@ from atomr_local.reasoning.trace import Outcome
 from atomr_local.reasoning.trace.events import AnswerReady, WarningRaised
 from atomr_local.reasoning.trace.schema import Basis, Guess, NodeTrace, Status, Trace, taken_from_step
 from atomr_local.reasoning.trace.telling import Advice, advice_texts
-from atomr_local.reasoning.verdict.reasons import closest, inputs, is_phrase, mentioned, named, step_reason
+from atomr_local.reasoning.verdict.reasons import also_close, closest, inputs, is_phrase, mentioned, named, step_reason
 from atomr_local.sources.protocol import Evidence
 from atomr_local.system.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
@@ -471,6 +471,7 @@ def conclusion(trace: Trace, verdict: AnswerVerdict) -> AnswerReady:
         confidence=root.confidence,
         basis=basis,
         answer_kind="quotation" if quoted else "value",
+        closest=also_close(trace, root),
     )
 
 

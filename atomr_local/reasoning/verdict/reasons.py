@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from atomr_local.language.names import alike, base_key, name_key, names_in, split_qualifier, words
@@ -259,7 +259,7 @@ def _listed(texts: Iterable[str], word: str = "and") -> str:
     return f"{', '.join(items[:-1])} {word} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
-# The passages closest to a question that has no answer, with the sentences of each that tell most.
+# The passages closest to a question, with the sentences of each that tell most.
 
 MOST_PASSAGES = 3
 MOST_SENTENCES = 3
@@ -267,11 +267,26 @@ MOST_SENTENCES = 3
 _TELLS = 0.5
 
 
-def closest(trace: Trace) -> tuple[dict[str, Any], ...]:
+def also_close(trace: Trace, root: NodeTrace) -> tuple[dict[str, Any], ...]:
+    """The passages for the field `closest` beside an answer from the user's own documents: where else it may stand.
+
+    () for an answer from articles, which one page rarely tells alone, and for one that a rule computed.
+    """
+    by_id = {item.id: item for item in trace.evidence}
+    used = {*root.cited, *(quote["evidence"] for quote in root.quotes)}
+    if root.method == "computed" or not any("file" in by_id[name].locator for name in used if name in by_id):
+        return ()
+    return closest(trace, lambda item: item.id not in used and "file" in item.locator)
+
+
+def closest(trace: Trace, shown: Callable[[Evidence], bool] = lambda _: True) -> tuple[dict[str, Any], ...]:
     """The passages for the trace's field `closest`, best first; () if none was found.
 
     What a step quotes comes first, then what was found for the question as asked, then for its steps. A sentence counts
     by the words that it shares with the question, rare ones for more (IDF over the passages found).
+
+    Args:
+        shown: which passages may be among them.
     """
     passages = _in_order(trace)
     if not passages:
@@ -282,13 +297,12 @@ def closest(trace: Trace) -> tuple[dict[str, Any], ...]:
     quoted: dict[str, list[list[int]]] = {}
     for quote in _quotes(trace):
         quoted.setdefault(quote["evidence"], []).append(list(quote["span"]))
-    shown = passages[:MOST_PASSAGES]
     return tuple(
         {
             "evidence": item.id,
             "spans": sorted(quoted.get(item.id, [])[:MOST_SENTENCES]) or _telling(question, item, weights),
         }
-        for item in shown
+        for item in [item for item in passages if shown(item)][:MOST_PASSAGES]
     )
 
 

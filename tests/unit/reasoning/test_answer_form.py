@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from atomr_local.language.question import read_question
 from atomr_local.reasoning.planning.plan_repairs import in_asked_form
 from atomr_local.tree.compact import parse_compact, to_compact
 
@@ -17,7 +18,7 @@ OPERAS = '1. Which operas? = Relate("Verdi", "operas")\n2. When was [1] first pe
 
 
 def plan(understood: str, expects: str, steps: str, typed: str) -> list[str]:
-    tree = in_asked_form(parse_compact(f"0. {understood} = Answer({expects})\n{steps}", typed), typed)
+    tree = in_asked_form(parse_compact(f"0. {understood} = Answer({expects})\n{steps}", typed), read_question(typed))
     return to_compact(tree).split("\n")
 
 

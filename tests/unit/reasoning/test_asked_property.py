@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from atomr_local.language.question import read_question
 from atomr_local.reasoning.planning.plan_repairs import with_asked_property
 from atomr_local.tree.compact import parse_compact, to_compact
 
 
 def completed(question: str, expects: str = "phrase", steps: str = "") -> str:
     tree = parse_compact(f"0. {question} = Answer({expects})\n{steps}".strip(), question)
-    return to_compact(with_asked_property(tree)).strip().partition("\n")[2]
+    return to_compact(with_asked_property(tree, read_question(question))).strip().partition("\n")[2]
 
 
 @pytest.mark.parametrize(

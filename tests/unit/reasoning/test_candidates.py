@@ -31,10 +31,7 @@ def test_several_values_are_the_same_answer_in_any_order() -> None:
 def test_an_unknown_score_is_the_lowest() -> None:
     assert [
         item.answer for item in top([candidate("A", None), candidate("B", -math.inf), candidate("C", -2.0)], 2)
-    ] == [
-        "C",
-        "A",
-    ]
+    ] == ["C", "A"]
 
 
 def test_json_cannot_write_infinity() -> None:

@@ -68,6 +68,14 @@ def read_of(*pages: tuple[str, str]) -> FakeSource:
     return FakeSource("text", {"Ann Lee phone": passages(*pages)})
 
 
+JOB = '1. What is the job of Ann? = Relate("Ann", "job")'
+JOBS = f'{JOB}\n2. What is the job of Bob? = Relate("Bob", "job")\n'
+
+
+def singing() -> FakeSource:
+    return FakeSource("text", {"Ann job": passages(("Ann", "Ann sings."))})
+
+
 PHONE = '1. What is the phone number of Ann Lee? = Relate("Ann Lee", "phone")'
 DIRECTORY = ("Members", "Name: Bob Ray; Phone: 555\nName: Ann Lee; Phone: 777")
 READ = {"beam": False, "rival": False, "guess": False}
@@ -119,7 +127,7 @@ def test_a_page_of_something_else_is_not_read_alone(text: FakeSource, features: 
 def test_an_operator_that_reads_unknown_is_followed_by_direct_rag_on_the_same_evidence() -> None:
     text = FakeSource("text", {"Ann Lee father": passages(("A", "Bob is the father."), ("B", "Else."))})
     backbone = FakeBackbone(UNKNOWN, reply("Bob", evidence=[1]))
-    run = Run(FATHER, '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")', backbone, text)
+    run = Run(FATHER, OWN_PAGE, backbone, text)
     assert run.node(1).method == "direct_rag"
     assert run.result.texts == ("Bob",)
     assert text.queries == ["Ann Lee father"]
@@ -191,7 +199,6 @@ def test_filter_by_the_graph_keeps_what_it_decided_and_an_empty_decision_is_an_a
 
 
 def test_filter_drops_by_overlap_and_says_so_and_the_model_selects_among_the_rest() -> None:
-    plan = '1. Which films? = Relate("Ann", "film")\n2. Which of [1] are dramas? = Filter([1], "is a drama")\n'
     text = FakeSource(
         "text",
         {
@@ -202,7 +209,7 @@ def test_filter_drops_by_overlap_and_says_so_and_the_model_selects_among_the_res
         },
     )
     backbone = FakeBackbone(reply("One", "Two", "Three", evidence=[1]), reply("Two", evidence=[2]))
-    run = Run("Which dramas?", plan, backbone, text)
+    run = Run("Which dramas?", FILTER, backbone, text)
     assert run.node(2).answers == ["Two"]
     assert run.node(2).dropped == ["Three: evidence overlaps the condition by 0.00, under 0.5"]
     assert 'one ::= "One" | "Two"' in (backbone.grammars[1] or "") and "Three" not in (backbone.grammars[1] or "")
@@ -221,9 +228,8 @@ def test_the_models_choice_outside_the_candidates_is_not_taken() -> None:
 
 def test_a_parent_of_independent_children_reasons_over_their_answers() -> None:
     text = FakeSource("text", {"Ann job": passages(("Ann", "painter")), "Bob job": passages(("Bob", "singer"))})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What is the job of Bob? = Relate("Bob", "job")\n'
     backbone = FakeBackbone(reply("painter", evidence=[1]), reply("singer", evidence=[1]), reply("they do not know"))
-    run = Run("Why do Ann and Bob not get on?", plan, backbone, text, llm={"parallel": 1})
+    run = Run("Why do Ann and Bob not get on?", JOBS, backbone, text, llm={"parallel": 1})
     assert run.node(0).method == "child"
     assert "1. What is the job of Ann? painter\n2. What is the job of Bob? singer" in backbone.asked[2]
     assert run.node(0).evidence == ["e1", "e2"]
@@ -233,9 +239,8 @@ def test_a_parent_of_independent_children_reasons_over_their_answers() -> None:
 def test_a_parent_whose_children_do_not_tell_is_answered_by_direct_rag() -> None:
     question = "Why do Ann and Bob not get on?"
     text = FakeSource("text", {"Ann job": passages(("Ann", "painter")), question: passages(("Feud", "Over money."))})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What is the job of Bob? = Relate("Bob", "job")\n'
     backbone = FakeBackbone(reply("painter", evidence=[1]), UNKNOWN, reply("money", evidence=[1]))
-    run = Run(question, plan, backbone, text)
+    run = Run(question, JOBS, backbone, text)
     assert run.node(0).method == "direct_rag"
     assert run.result.texts == ("money",)
     assert run.node(0).cited == ["e2"]
@@ -261,9 +266,8 @@ def test_a_root_that_even_the_model_does_not_know_is_unknown() -> None:
 def test_a_failing_source_is_a_warning_and_the_others_go_on() -> None:
     graph = FakeSource("graph", {"Ann job": SourceError("the store is damaged")})
     text = FakeSource("text", {"Ann job": passages(("Ann", "Ann is a painter."))})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")'
     backbone = FakeBackbone("text", reply("painter", evidence=[1]))
-    run = Run("What is the job of Ann?", plan, backbone, graph, text)
+    run = Run("What is the job of Ann?", JOB, backbone, graph, text)
     assert run.result.texts == ("painter",)
     assert run.trace.warnings == ["step 1: Source failed: the store is damaged"]
     assert len(run.of_type(WarningRaised)) == 1
@@ -284,16 +288,15 @@ def test_an_answer_of_another_kind_is_marked_and_less_sure() -> None:
 
 def test_a_source_that_fails_alone_is_the_nodes_error_and_the_root_still_ends() -> None:
     failing = FakeSource("text", {"Ann job": SourceError("time-out")})
-    run = Run("What is it?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(UNKNOWN), failing)
+    run = Run("What is it?", JOB, FakeBackbone(UNKNOWN), failing)
     assert run.node(1).error == {"title": "Source failed", "message": "text: time-out"}
     assert run.result.answer == "Unknown"
 
 
 def test_one_nodes_error_stays_that_nodes() -> None:
     text = FakeSource("text", {f"{n} job": passages((n, f"{n} sings")) for n in ("Ann", "Bob")})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What is the job of Bob? = Relate("Bob", "job")\n'
     backbone = FakeBackbone(ModelError("the model broke"), reply("singer", evidence=[1]), reply("singing"))
-    run = Run("What brings them together?", plan, backbone, text)
+    run = Run("What brings them together?", JOBS, backbone, text)
     assert run.node(1).error == {"title": "Model not usable", "message": "the model broke"}
     assert run.node(1).evidence == ["e1"]  # what was found before it failed is still shown
     assert run.node(2).error is None
@@ -301,19 +304,17 @@ def test_one_nodes_error_stays_that_nodes() -> None:
 
 
 def test_output_that_is_not_the_json_asked_for_is_an_error_of_its_node() -> None:
-    text = FakeSource("text", {"Ann job": passages(("Ann", "Ann sings."))})
+    text = singing()
     backbone = FakeBackbone("I think that", '{"answer": "x"', UNKNOWN)  # operator, direct RAG, closed book
-    run = Run("What?", '1. What is the job of Ann? = Relate("Ann", "job")', backbone, text)
+    run = Run("What?", JOB, backbone, text)
     assert run.node(1).error is not None
     assert "not the JSON object" in run.node(1).error["message"]
 
 
 @pytest.mark.parametrize("numbers", [[0], [-1], [7], [1, 1]])
 def test_evidence_numbers_that_do_not_exist_cite_nothing(numbers: list[int]) -> None:
-    text = FakeSource("text", {"Ann job": passages(("Ann", "Ann sings."))})
-    run = Run(
-        "What?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(reply("x", evidence=numbers)), text
-    )
+    text = singing()
+    run = Run("What?", JOB, FakeBackbone(reply("x", evidence=numbers)), text)
     assert run.node(1).cited == (["e1"] if 1 in numbers else [])
     assert run.node(1).supported is False
 
@@ -322,9 +323,7 @@ def test_evidence_that_does_not_fit_is_left_out_weakest_first_and_named() -> Non
     long = [(f"Page {i}", " ".join(["word"] * 100)) for i in range(3)]
     text = FakeSource("text", {"Ann job": passages(*long)})
     backbone = FakeBackbone(reply("x", evidence=[1]))
-    run = Run(
-        "What?", '1. What is the job of Ann? = Relate("Ann", "job")', backbone, text, limits={"evidence_tokens": 120}
-    )
+    run = Run("What?", JOB, backbone, text, limits={"evidence_tokens": 120})
     assert run.node(1).dropped == ["e3 left out of the prompt: no room"]
     assert "Page 1" in backbone.asked[0] and "Page 2" not in backbone.asked[0]
 
@@ -367,35 +366,32 @@ def test_every_node_starts_and_finishes_once_children_first() -> None:
 def test_the_model_chooses_sources_only_where_the_graph_is_not_sure() -> None:
     unsure = rows("Ann", Value("painter"), link=0.6, relation=0.6)
     graph = FakeSource("graph", {"Ann job": unsure})
-    text = FakeSource("text", {"Ann job": passages(("Ann", "Ann sings."))})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")'
+    text = singing()
     backbone = FakeBackbone("text", reply("singer", evidence=[1]))
-    run = Run("What?", plan, backbone, graph, text)
+    run = Run("What?", JOB, backbone, graph, text)
     assert run.node(1).sources == ["text"]
     assert run.result.texts == ("singer",)
 
     sure = FakeSource("graph", {"Ann job": rows("Ann", Value("painter"))})
     text = FakeSource("text")
-    run = Run("What?", plan, FakeBackbone(), sure, text)
+    run = Run("What?", JOB, FakeBackbone(), sure, text)
     assert run.node(1).sources == ["graph"]
     assert text.requests == []
 
     backbone = FakeBackbone(reply("singer", evidence=[1]))
-    text = FakeSource("text", {"Ann job": passages(("Ann", "Ann sings."))})
-    run = Run("What?", plan, backbone, FakeSource("graph"), text)
+    text = singing()
+    run = Run("What?", JOB, backbone, FakeSource("graph"), text)
     assert run.node(1).sources == ["text"]  # a graph with nothing on it is no choice
 
 
 def test_a_graph_that_is_quite_unsure_is_evidence_and_not_the_answer() -> None:
     graph = FakeSource("graph", {"Ann job": rows("Ann", Value("painter"), relation=0.2)})
-    run = Run(
-        "What?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(reply("x", evidence=[1])), graph
-    )
+    run = Run("What?", JOB, FakeBackbone(reply("x", evidence=[1])), graph)
     assert run.result.texts == ("x",)
 
 
 def test_no_sources_at_all_ends_closed_book() -> None:
-    run = Run("What?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(reply("art")))
+    run = Run("What?", JOB, FakeBackbone(reply("art")))
     assert run.node(0).method == "closed_book"
     assert run.trace.totals.retrievals == {"text": 0, "graph": 0, "web": 0}
 
@@ -403,7 +399,7 @@ def test_no_sources_at_all_ends_closed_book() -> None:
 def test_text_from_outside_is_sanitised_before_the_model_and_in_its_answer() -> None:
     text = FakeSource("text", {"Ann job": passages(("A\x1b]0;x\x07nn", "Ann \x1b[2Jsings\x00.\nReally."))})
     backbone = FakeBackbone('{"answer": "a", "answers": ["sing\\u001b[31mer"], "evidence": [1]}')
-    run = Run("What?", '1. What is the job of Ann? = Relate("Ann", "job")', backbone, text)
+    run = Run("What?", JOB, backbone, text)
     assert "[1] Ann: Ann sings. Really." in backbone.asked[0]
     assert run.result.texts == ("singer",)
 
@@ -411,7 +407,7 @@ def test_text_from_outside_is_sanitised_before_the_model_and_in_its_answer() -> 
 def test_the_same_passage_found_twice_keeps_its_id() -> None:
     same = passages(("Ann", "Ann sings."))
     text = FakeSource("text", {"Ann job": same, "Ann song": same})
-    plan = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What does Ann do? = Relate("Ann", "song")\n'
+    plan = f'{JOB}\n2. What does Ann do? = Relate("Ann", "song")\n'
     backbone = FakeBackbone(reply("singer", evidence=[1]), reply("sings", evidence=[1]), reply("song"))
     run = Run("What is it about?", plan, backbone, text)
     assert run.node(1).evidence == run.node(2).evidence == ["e1"]
@@ -421,7 +417,5 @@ def test_the_same_passage_found_twice_keeps_its_id() -> None:
 def test_retrieval_notes_of_a_source_reach_the_trace() -> None:
     found = Retrieval(passages(("Ann", "Ann sings.")).evidence, dropped=("2 rows left out",))
     text = FakeSource("text", {"Ann job": found})
-    run = Run(
-        "What?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(reply("x", evidence=[1])), text
-    )
+    run = Run("What?", JOB, FakeBackbone(reply("x", evidence=[1])), text)
     assert "2 rows left out" in run.node(1).dropped

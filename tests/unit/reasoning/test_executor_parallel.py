@@ -44,6 +44,10 @@ QUESTION = "What brings Ann and Bob together?"
 JOBS = '1. What is the job of Ann? = Relate("Ann", "job")\n2. What is the job of Bob? = Relate("Bob", "job")\n'
 
 
+NAMES = ["Ann", "Bob", "Cyd", "Dov", "Eve", "Fay"]
+ALL_JOBS = "".join(f'{i}. What is the job of {n}? = Relate("{n}", "job")\n' for i, n in enumerate(NAMES, 1))
+
+
 class AnsweringBackbone(FakeBackbone):
     """Answers by what it is asked, from any thread."""
 
@@ -220,7 +224,6 @@ def after_references(tree: Tree, node_id: int) -> set[int]:
 
 # The same as one at a time
 
-NAMES = ["Ann", "Bob", "Cyd", "Dov", "Eve", "Fay"]
 WORDS = ["Ann", "Bob", "Cyd", "Dov", "1950", "3 March 1948", "painter", "York", "12"]
 CONDITIONS = ["is a painter", "was born in York", "born after 1940"]
 QUESTIONS = ["Who of {} was born first?", "How many are in {}?", "What of {}?", "Are {} the same?", "Why {}?"]
@@ -521,8 +524,7 @@ def test_no_more_nodes_run_at_once_than_asked_for() -> None:
             running -= 1
         return reply("painter", evidence=[1])
 
-    plan = "".join(f'{i}. What is the job of {n}? = Relate("{n}", "job")\n' for i, n in enumerate(NAMES, 1))
-    ParallelRun(plan, AnsweringBackbone(answer), FakeSource("text", jobs(*NAMES)), parallel=2)
+    ParallelRun(ALL_JOBS, AnsweringBackbone(answer), FakeSource("text", jobs(*NAMES)), parallel=2)
     assert most <= 2
 
 
@@ -572,10 +574,11 @@ def test_a_bug_in_one_node_is_raised_and_nothing_more_begins() -> None:
     def answer(_asked: str) -> str:
         raise ZeroDivisionError("oops")
 
-    plan = "".join(f'{i}. What is the job of {n}? = Relate("{n}", "job")\n' for i, n in enumerate(NAMES, 1))
     events: list[Event] = []
     with pytest.raises(ZeroDivisionError):
-        ParallelRun(plan, AnsweringBackbone(answer), FakeSource("text", jobs(*NAMES)), parallel=2, sink=events.append)
+        ParallelRun(
+            ALL_JOBS, AnsweringBackbone(answer), FakeSource("text", jobs(*NAMES)), parallel=2, sink=events.append
+        )
     started = [event.node_id for event in events if isinstance(event, NodeStarted)]
     assert 0 not in started
 
@@ -591,7 +594,6 @@ def test_cancelling_while_several_nodes_run_ends_them_and_the_trace_keeps_what_w
         cancellation.cancel()
         raise Cancelled()
 
-    plan = "".join(f'{i}. What is the job of {n}? = Relate("{n}", "job")\n' for i, n in enumerate(NAMES, 1))
     ann_ended = threading.Event()
 
     def hook(query: str) -> None:
@@ -603,7 +605,7 @@ def test_cancelling_while_several_nodes_run_ends_them_and_the_trace_keeps_what_w
             ann_ended.set()
 
     text = HookedSource("text", jobs(*NAMES), hook)
-    run = ParallelRun(plan, AnsweringBackbone(answer), text, parallel=2, sink=sink, cancellation=cancellation)
+    run = ParallelRun(ALL_JOBS, AnsweringBackbone(answer), text, parallel=2, sink=sink, cancellation=cancellation)
     assert isinstance(run.error, Cancelled)
     assert run.result is None
     assert run.node(1).answers == ["painter"]
@@ -629,11 +631,7 @@ def test_cancelled_before_it_begins_nothing_is_asked() -> None:
 def test_a_nodes_events_come_in_order_though_nodes_interleave(seed: int) -> None:
     tree = random_tree(random.Random(2000 + seed))
     run = ParallelRun(
-        tree,
-        DrawnBackbone(seed, 0.0),
-        DrawnSource("text", seed),
-        DrawnSource("graph", seed),
-        question=tree.question,
+        tree, DrawnBackbone(seed, 0.0), DrawnSource("text", seed), DrawnSource("graph", seed), question=tree.question
     )
     at = {
         (type(event), event.node_id): i

@@ -1,28 +1,22 @@
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
 from support.fake_facts import FakeFacts, fact
-from support.fake_parts import FakeBackbone, FakeSource, toolbox
+from support.fake_parts import FakeSource, begun
 
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.source_access import FactReader
-from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
+from atomr_local.reasoning.trace.events import Event, EvidenceFound, RetrievalStarted
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
 FOUND = (fact("Paris", "country", "France", 3.0), fact("Par\x1b[31mis", "twin\ncity", "Rome", 1.0))
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
-    tools = toolbox("Which city?", FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
-    tree = fallback_tree("Which city?")
-    tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
-    return tools
+tools_of = partial(begun, "Which city?")
 
 
 def reader(tools: QuestionContext) -> FactReader:
@@ -38,7 +32,7 @@ def test_without_a_source_that_has_facts_as_text_there_is_no_reader() -> None:
 def test_facts_are_evidence_of_the_step_that_cites_the_triple() -> None:
     events: list[Event] = []
     source = FakeFacts({"Paris": FOUND})
-    tools = tools_of(source, events)
+    tools = tools_of(source, events=events)
     found = reader(tools).search(ROOT_ID, "Paris", 2)
     assert source.searched == [("Paris", 2)]
     assert [(one.id, one.title, one.text) for one in found] == [
@@ -53,7 +47,7 @@ def test_facts_are_evidence_of_the_step_that_cites_the_triple() -> None:
 
 def test_a_failing_source_ends_its_retrieval() -> None:
     events: list[Event] = []
-    tools = tools_of(FakeFacts({"Paris": SourceError("damaged")}), events)
+    tools = tools_of(FakeFacts({"Paris": SourceError("damaged")}), events=events)
     with pytest.raises(SourceError):
         reader(tools).search(ROOT_ID, "Paris", 2)
     assert [event.evidence for event in events if isinstance(event, EvidenceFound)] == [()]

@@ -1,20 +1,19 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, toolbox
+from support.fake_parts import FakeGraphSource, FakeSource, begun
 
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.source_access import GraphAccess, told
-from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
+from atomr_local.reasoning.trace.events import Event, EvidenceFound, RetrievalStarted
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
 IRI = "https://example.org/paris"
@@ -24,9 +23,9 @@ ROWS = QueryRows(
 )  # fmt: skip
 
 
-class FakeGraph(FakeSource):
+class FakeGraph(FakeGraphSource):
     def __init__(self, found: QueryRows | Exception = ROWS) -> None:
-        super().__init__("graph")
+        super().__init__()
         self.answer = found
         self.ran: list[tuple[str, float, int]] = []
 
@@ -52,11 +51,7 @@ class FakeGraph(FakeSource):
         return self.answer
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
-    tools = toolbox("Which city?", FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
-    tree = fallback_tree("Which city?")
-    tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
-    return tools
+tools_of = partial(begun, "Which city?")
 
 
 @pytest.mark.parametrize("asked", ["select ?x: Paris | mayor | ?x", ""])
@@ -86,7 +81,7 @@ def test_without_a_graph_there_is_no_access() -> None:
 def test_a_query_is_evidence_with_its_rows() -> None:
     events: list[Event] = []
     graph = FakeGraph()
-    tools = tools_of(graph, events)
+    tools = tools_of(graph, events=events)
     queried = access(tools).query(ROOT_ID, "SELECT ?x ?n")
     assert graph.ran == [("SELECT ?x ?n", 5.0, 200)]
     assert queried.problem == ""
@@ -103,7 +98,7 @@ def test_a_query_is_evidence_with_its_rows() -> None:
 
 def test_a_refused_query_is_told_and_its_retrieval_ends() -> None:
     events: list[Event] = []
-    tools = tools_of(FakeGraph(QueryError("the query is not valid: \x1b[31mno")), events)
+    tools = tools_of(FakeGraph(QueryError("the query is not valid: \x1b[31mno")), events=events)
     queried = access(tools).query(ROOT_ID, "nonsense")
     assert (queried.evidence, queried.values, queried.problem) == (None, (), "the query is not valid: no")
     assert [event.evidence for event in events if isinstance(event, EvidenceFound)] == [()]
@@ -172,7 +167,9 @@ def test_queries_of_a_question_run_one_at_a_time() -> None:
 
 def test_a_query_that_was_sketched_is_shown_by_its_sketch() -> None:
     events: list[Event] = []
-    queried = access(tools_of(FakeGraph(), events)).query(ROOT_ID, "SELECT ?x", asked="select ?x: A | b | ?x\x1b[2J\n")
+    queried = access(tools_of(FakeGraph(), events=events)).query(
+        ROOT_ID, "SELECT ?x", asked="select ?x: A | b | ?x\x1b[2J\n"
+    )
     assert [event.query for event in events if isinstance(event, RetrievalStarted)] == ["select ?x: A | b | ?x"]
     assert queried.evidence is not None
     shown = (queried.evidence.title, queried.evidence.query, queried.evidence.locator["sketch"])

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
 from support.fake_pages import FakePages
-from support.fake_parts import FakeBackbone, FakeSource, toolbox
+from support.fake_parts import FakeSource, begun
 
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.source_access import PageReader
-from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
+from atomr_local.reasoning.trace.events import Event, EvidenceFound, RetrievalStarted
 from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
 QUESTION = "Who discovered radium?"
@@ -23,11 +21,7 @@ CURIE = (
 )  # fmt: skip
 
 
-def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
-    tools = toolbox(QUESTION, FakeBackbone(), source, sink=(events if events is not None else []).append, **given)
-    tree = fallback_tree(QUESTION)
-    tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
-    return tools
+tools_of = partial(begun, QUESTION)
 
 
 def reader_of(tools: QuestionContext) -> PageReader:
@@ -42,7 +36,7 @@ def test_without_a_source_that_has_pages_there_is_no_reader() -> None:
 
 def test_the_first_sentences_are_evidence_with_passage_and_span() -> None:
     events: list[Event] = []
-    tools = tools_of(FakePages({"Marie Curie": CURIE}, {"Curie, Marie": "Marie Curie"}), events)
+    tools = tools_of(FakePages({"Marie Curie": CURIE}, {"Curie, Marie": "Marie Curie"}), events=events)
     page = reader_of(tools).open(ROOT_ID, "Curie, Marie")
     assert page is not None
     assert (page.title, page.qid, len(page), page.meanings) == ("Marie Curie", "Q7186", 6, False)
@@ -92,7 +86,7 @@ def test_lookup_goes_through_the_sentences_that_hold_the_words() -> None:
 
 def test_what_is_read_belongs_to_the_step_that_reads_it() -> None:
     events: list[Event] = []
-    tools = tools_of(FakePages({"Marie Curie": CURIE}), events)
+    tools = tools_of(FakePages({"Marie Curie": CURIE}), events=events)
     page = reader_of(tools).open(ROOT_ID, "Marie Curie")
     assert page is not None
     with pytest.raises(KeyError):
@@ -103,7 +97,7 @@ def test_what_is_read_belongs_to_the_step_that_reads_it() -> None:
 
 def test_an_unknown_page_ends_its_retrieval_and_similar_titles_are_offered() -> None:
     events: list[Event] = []
-    tools = tools_of(FakePages({"Marie Curie": CURIE, "Pierre Curie": CURIE}), events)
+    tools = tools_of(FakePages({"Marie Curie": CURIE, "Pierre Curie": CURIE}), events=events)
     assert reader_of(tools).open(ROOT_ID, "Mary Curie") is None
     assert [event.evidence for event in events if isinstance(event, EvidenceFound)] == [()]
     assert reader_of(tools).similar("Mary Curie", 5) == ("Marie Curie", "Pierre Curie")
@@ -162,7 +156,7 @@ def test_a_failing_source_is_an_error_of_the_step() -> None:
     events: list[Event] = []
     source = FakePages({})
     source.error = SourceError("damaged")
-    tools = tools_of(source, events)
+    tools = tools_of(source, events=events)
     with pytest.raises(SourceError, match="damaged"):
         reader_of(tools).open(ROOT_ID, "Marie Curie")
     assert [event.evidence for event in events if isinstance(event, EvidenceFound)] == [()]
@@ -191,8 +185,7 @@ def test_cancelled_before_a_page_is_opened_and_while_one_is_read() -> None:
 
 def test_a_failed_step_keeps_what_it_read_of_a_page() -> None:
     source = FakePages({"Marie Curie": CURIE})
-    tools = toolbox(QUESTION, FakeBackbone(), source)
-    tools.steps.begin(QUESTION)
+    tools = tools_of(source)
     with tools.steps.open("search[Marie Curie]", label="search") as step:
         page = reader_of(tools).open(step.id, "Marie Curie")
         assert page is not None

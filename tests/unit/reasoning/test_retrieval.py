@@ -1,33 +1,26 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, entity, passages, rows, toolbox
+from support.fake_parts import FakeGraphSource, FakeSource, begun, entity, passages, rows
 
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.reasoning.planning.planner import fallback_tree
-from atomr_local.reasoning.retrieval import Retriever
-from atomr_local.reasoning.trace.events import Event, PlanReady, RetrievalStarted, SourcesSelected, WarningRaised
+from atomr_local.reasoning.retrieval import Choice, Retriever
+from atomr_local.reasoning.trace.events import Event, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.sources.protocol import Request, Retrieval, Value
-from atomr_local.strategies.protocol import QuestionContext
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Operator
 
 QUESTION = "Who wrote Hamlet?"
 
 
-def tools_of(*sources: FakeSource, events: list[Event] | None = None, **given: Any) -> QuestionContext:
-    """A question's tools over scripted sources; a call of the model fails the test."""
-    tools = toolbox(QUESTION, FakeBackbone(), *sources, sink=(events if events is not None else []).append, **given)
-    tree = fallback_tree(QUESTION)
-    tools.recorder.emit(PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0))
-    return tools
+tools_of = partial(begun, QUESTION)
 
 
 def titles(retriever: Retriever, *requests: Request, **given: Any) -> list[list[str]]:
-    return [[item.title for item in found.evidence] for found in retriever.gather(ROOT_ID, requests, **given)]
+    return [[item.title for item in found.evidence] for found in retriever.ask(ROOT_ID, requests, Choice(**given))]
 
 
 def three() -> tuple[FakeSource, FakeSource, FakeSource]:
@@ -56,18 +49,18 @@ def test_fixed_sources_are_asked_without_choosing() -> None:
 def test_a_source_that_is_not_at_hand_is_left_out_and_noted() -> None:
     text, _, _ = three()
     tools = tools_of(text)
-    [found] = tools.retriever.gather(ROOT_ID, [Request(QUESTION, "q")], sources=["web", "text", "web", "moon"])
+    [found] = tools.retriever.ask(ROOT_ID, [Request(QUESTION, "q")], Choice(["web", "text", "web", "moon"]))
     assert [item.title for item in found.evidence] == ["Page"]
     assert found.dropped == ["web was not asked: it is not at hand", "moon was not asked: it is not at hand"]
     events: list[Event] = []
     nothing = tools_of(text, events=events)
-    first, second = nothing.retriever.gather(ROOT_ID, [Request(QUESTION, "q")] * 2, sources=["web"])
+    first, second = nothing.retriever.ask(ROOT_ID, [Request(QUESTION, "q")] * 2, Choice(["web"]))
     assert (first.evidence, first.dropped, second.evidence, second.dropped) == (
         [], ["web was not asked: it is not at hand"], [], [],
     )  # fmt: skip
     assert not [event for event in events if isinstance(event, SourcesSelected | RetrievalStarted)]
-    assert nothing.retriever.gather(ROOT_ID, [], sources=["text"]) == []
-    assert nothing.retriever.gather(ROOT_ID, [Request(QUESTION, "q")], sources=[])[0].evidence == []
+    assert nothing.retriever.ask(ROOT_ID, [], Choice(["text"])) == []
+    assert nothing.retriever.ask(ROOT_ID, [Request(QUESTION, "q")], Choice([]))[0].evidence == []
 
 
 def test_what_a_step_may_use_holds_for_fixed_sources_too() -> None:
@@ -75,7 +68,7 @@ def test_what_a_step_may_use_holds_for_fixed_sources_too() -> None:
     tools = tools_of(text, web)
     retriever = tools.retriever
     retriever.allowed = {ROOT_ID: frozenset({"web"})}
-    [found] = retriever.gather(ROOT_ID, [Request(QUESTION, "q")], sources=["text", "web"])
+    [found] = retriever.ask(ROOT_ID, [Request(QUESTION, "q")], Choice(["text", "web"]))
     assert [item.title for item in found.evidence] == ["Site"]
     assert found.dropped == ["text was not asked: not to be used in this step"]
     assert text.queries == []
@@ -86,28 +79,26 @@ def test_a_fixed_source_that_fails_leaves_the_others() -> None:
     broken = FakeSource("web", {"q": SourceError("no connection")})
     text, _, _ = three()
     tools = tools_of(broken, text, events=events)
-    [found] = tools.retriever.gather(ROOT_ID, [Request(QUESTION, "q")], sources=["web", "text"])
+    [found] = tools.retriever.ask(ROOT_ID, [Request(QUESTION, "q")], Choice(["web", "text"]))
     assert [item.title for item in found.evidence] == ["Page"]
     assert found.problems == ["web: no connection"]
     assert [event.message for event in events if isinstance(event, WarningRaised)]
 
 
 def test_a_set_of_entities_is_asked_of_a_fixed_graph_at_once() -> None:
-    class SetGraph(FakeSource):
-        sets = 0
-
+    class SetGraph(FakeGraphSource):
         def retrieve_set(self, requests: Any, cancellation: Cancellation) -> list[Retrieval]:
-            self.sets += 1
+            self.sets.append(len(requests))
             return [rows(request.query, entity("Europe")) for request in requests]
 
     text = FakeSource("text", {"Spain": passages(("Spain", "Spain is in Europe."))})
-    graph = SetGraph("graph")
+    graph = SetGraph()
     tools = tools_of(text, graph)
     requests = [
         Request("Where?", name, Operator.RELATE, (entity(name), Value("continent"))) for name in ("Spain", "France")
     ]
-    found = tools.retriever.gather(ROOT_ID, requests, most=1, sources=["graph", "text"])
-    assert graph.sets == 1
+    found = tools.retriever.ask(ROOT_ID, requests, Choice(["graph", "text"], most=1))
+    assert graph.sets == [2]
     assert graph.queries == []
     assert text.queries == ["Spain"]
     assert [[item.title for item in one.evidence] for one in found] == [["Spain", "Spain"], ["France"]]
@@ -120,7 +111,7 @@ def test_cancelled_while_fixed_sources_are_asked() -> None:
     tools = tools_of(text, cancellation=cancellation)
     cancellation.cancel()
     with pytest.raises(Cancelled):
-        tools.retriever.gather(ROOT_ID, [Request(QUESTION, "q")], sources=["text"])
+        tools.retriever.ask(ROOT_ID, [Request(QUESTION, "q")], Choice(["text"]))
 
 
 def test_a_name_is_known_in_the_spelling_that_a_local_source_has() -> None:

@@ -70,6 +70,10 @@ class Session:
         assert isinstance(self.events[-1], Finished)
         return self.events[-1].trace
 
+    def weigh_with(self, calibration: Calibration) -> None:
+        parts = self.assistant.parts
+        parts.skills = replace(parts.skills, calibration=calibration)
+
     def revise(self, base: Trace, plan: str | None = PLAN, *, sources: Any = None, **changes: Any) -> Trace:
         changes["sources"] = sources or {}
         return self.ask(plan, revision=Revision(base, **changes))
@@ -83,6 +87,17 @@ class Session:
         return {event.node_id for event in self.events if isinstance(event, NodeFinished) and not event.kept}
 
 
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+@pytest.fixture
+def base(session: Session) -> Trace:
+    """The first answer of the session."""
+    return session.ask()
+
+
 def told(trace: Trace) -> list[dict[str, Any]]:
     """Every node but for what it cost."""
     nodes = trace.to_dict()["nodes"]
@@ -94,9 +109,7 @@ def elsewhere(trace: Trace) -> Trace:
     return parse_trace(json.loads(json.dumps(trace.to_dict())))
 
 
-def test_nothing_changed_keeps_everything_and_the_trace_says_the_same() -> None:
-    session = Session()
-    base = session.ask()
+def test_nothing_changed_keeps_everything_and_the_trace_says_the_same(session: Session, base: Trace) -> None:
     trace = session.revise(base)
     assert session.kept == {0, 1, 2, 3} and not session.ran
     assert session.graph.requests == session.text.requests == []
@@ -108,9 +121,7 @@ def test_nothing_changed_keeps_everything_and_the_trace_says_the_same() -> None:
     assert not [event for event in session.events if isinstance(event, RetrievalStarted)]
 
 
-def test_a_changed_step_runs_with_what_rests_on_it_and_nothing_else() -> None:
-    session = Session()
-    base = session.ask()
+def test_a_changed_step_runs_with_what_rests_on_it_and_nothing_else(session: Session, base: Trace) -> None:
     trace = session.revise(base, PLAN.replace('"director"', '"writer"'))
     assert session.kept == {1} and session.ran == {2, 3, 0}
     assert session.graph.queries == ["Metropolis writer", "Thea von Harbou place of birth"]
@@ -118,9 +129,7 @@ def test_a_changed_step_runs_with_what_rests_on_it_and_nothing_else() -> None:
     assert session.graph.requests[0].arguments[0].iri == "https://example.org/Metropolis"  # the entity is remembered
 
 
-def test_a_kept_step_is_told_whole_with_its_evidence_first() -> None:
-    session = Session()
-    base = session.ask()
+def test_a_kept_step_is_told_whole_with_its_evidence_first(session: Session, base: Trace) -> None:
     session.revise(base, PLAN.replace('"director"', '"writer"'))
     mine = [event for event in session.events if getattr(event, "node_id", None) == 1]
     assert [type(event) for event in mine] == [NodeStarted, SourcesSelected, EvidenceFound, NodeFinished]
@@ -129,24 +138,18 @@ def test_a_kept_step_is_told_whole_with_its_evidence_first() -> None:
     assert mine[3].to_dict()["kept"] is True
 
 
-def test_only_the_last_step_changed() -> None:
-    session = Session()
-    base = session.ask()
+def test_only_the_last_step_changed(session: Session, base: Trace) -> None:
     trace = session.revise(base, PLAN.replace("place of birth", "spouse"))
     assert session.kept == {1, 2} and session.ran == {3, 0}
     assert trace.answers == ["Thea von Harbou"]
 
 
-def test_other_words_for_a_question_are_a_change() -> None:
-    session = Session()
-    base = session.ask()
+def test_other_words_for_a_question_are_a_change(session: Session, base: Trace) -> None:
     session.revise(base, PLAN.replace("Who directed [1]?", "Whose film is [1]?"))
     assert session.kept == {1}
 
 
-def test_renumbering_and_moving_keeps_results_and_notes_follow() -> None:
-    session = Session()
-    base = session.ask()
+def test_renumbering_and_moving_keeps_results_and_notes_follow(session: Session, base: Trace) -> None:
     moved = """7. What is Metropolis? = Search("Metropolis")
 5. Who directed [7]? = Relate([7], "director")
 2. Where was [5] born? = Relate([5], "place of birth")
@@ -169,9 +172,7 @@ def test_two_steps_that_swap_their_numbers_swap_their_results() -> None:
     assert (trace.node(1).answers, trace.node(2).answers) == (["Thea von Harbou"], ["Metropolis"])
 
 
-def test_a_step_put_in_between_and_one_taken_out() -> None:
-    session = Session()
-    base = session.ask()
+def test_a_step_put_in_between_and_one_taken_out(session: Session, base: Trace) -> None:
     longer = PLAN.replace("3. Where was [2] born?", '4. Who is the spouse of [2]? = Relate([2], "spouse")\n3. Where?')
     longer = longer.replace('Relate([2], "place', 'Relate([4], "place').replace("Where?", "Where was [4] born?")
     trace = session.revise(base, longer)
@@ -180,17 +181,13 @@ def test_a_step_put_in_between_and_one_taken_out() -> None:
     assert session.kept == {1, 2} and shorter.answers == ["Fritz Lang"]
 
 
-def test_without_a_plan_the_earlier_one_is_taken() -> None:
-    session = Session()
-    base = session.ask()
+def test_without_a_plan_the_earlier_one_is_taken(session: Session, base: Trace) -> None:
     trace = session.revise(base, None, rerun=frozenset({3}))
     assert trace.plan.compact == base.plan.compact
     assert session.ran == {3, 0} and session.graph.queries == ["Fritz Lang place of birth"]
 
 
-def test_a_persons_answer_stands_and_what_rests_on_it_runs_again() -> None:
-    session = Session()
-    base = session.ask()
+def test_a_persons_answer_stands_and_what_rests_on_it_runs_again(session: Session, base: Trace) -> None:
     trace = session.revise(base, answers={2: ("Thea",)})
     assert session.kept == {1} and session.ran == {2, 3, 0}
     assert session.graph.queries == ["Thea place of birth"]
@@ -326,9 +323,7 @@ def test_an_entity_that_is_no_address_is_not_taken_from_a_trace(iri: Any) -> Non
     assert other.graph.requests[0].arguments[0].iri is None
 
 
-def test_a_trace_whose_plan_does_not_fit_its_nodes_keeps_nothing() -> None:
-    session = Session()
-    base = session.ask()
+def test_a_trace_whose_plan_does_not_fit_its_nodes_keeps_nothing(session: Session, base: Trace) -> None:
     base.plan.compact = "not a plan"
     session.revise(base)
     assert not session.kept
@@ -371,7 +366,7 @@ def test_a_kept_steps_answer_is_not_changed_by_the_step_that_rests_on_it() -> No
 def test_a_persons_answer_is_not_outvoted_by_a_direct_answer() -> None:
     session = Session(features={"rival": True, "beam": False, "guess": False})
     base = session.ask()
-    session.assistant.parts.calibration = Calibration(sure=2.0)  # from now on a direct answer always rivals
+    session.weigh_with(Calibration(sure=2.0))  # from now on a direct answer always rivals
     session.text.found[QUESTION] = passages(("Vienna", "He was born in Vienna."))
     trace = session.revise(base, answers={3: ("Linz",)})
     assert trace.answers == ["Linz"] and session.backbone.asked == []
@@ -383,7 +378,7 @@ def test_what_is_read_for_the_whole_question_after_a_correction_is_weighed_as_ev
     base = session.ask()
     session.text.found[QUESTION] = passages(("Graz", "He was born in Graz."))
     session.backbone.replies = [UNKNOWN, *[Said(reply("Graz", evidence=[1]), 0.99)] * 9]
-    session.assistant.parts.calibration = Calibration(direct=LogisticModel(-3.0, {}))
+    session.weigh_with(Calibration(direct=LogisticModel(-3.0, {})))
     trace = session.revise(base, answers={2: ("Nobody",)})
     assert (trace.status, trace.answers) == ("unknown", [])
     assert trace.guess is not None and trace.guess.answers == ["Graz"]
@@ -403,18 +398,16 @@ def test_what_is_read_for_the_whole_question_after_a_correction_is_weighed_as_ev
         ({"sources": {2: ()}}, "nothing"),
     ],
 )
-def test_a_revision_that_does_not_fit_is_refused_at_once(changes: dict[str, Any], told_of: str) -> None:
-    session = Session()
-    base = session.ask()
+def test_a_revision_that_does_not_fit_is_refused_at_once(
+    session: Session, base: Trace, changes: dict[str, Any], told_of: str
+) -> None:
     with pytest.raises(InputError, match=told_of):
         session.revise(base, **changes)
     assert session.revise(base).answers == ["Vienna"]  # and nothing is stuck
 
 
 @pytest.mark.parametrize("strategy", ["rag", "closed-book", "cot"])
-def test_strategies_without_plans_refuse_a_revision(strategy: str) -> None:
-    session = Session()
-    base = session.ask()
+def test_strategies_without_plans_refuse_a_revision(session: Session, base: Trace, strategy: str) -> None:
     with pytest.raises(InputError, match="cannot correct"):
         session.assistant.ask(QUESTION, revision=Revision(base), strategy=strategy)
 

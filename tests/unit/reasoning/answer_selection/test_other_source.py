@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.fake_parts import (
-    UNKNOWN,
-    FakeBackbone,
-    FakeSource,
-    Run,
-    Said,
-    cancelling,
-    entity,
-    passages,
-    reply,
-    rows,
-)
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, cancelling, entity, passages, reply, rows
 
 from atomr_local.errors import Cancelled, ModelError, SourceError
 from atomr_local.reasoning.confidence import Calibration, LogisticModel, LogisticTerm

@@ -111,9 +111,7 @@ def test_readings_are_verified_in_the_next_turn_and_the_root_has_the_worst_of_it
 
 def test_a_list_is_verified_answer_by_answer_and_each_has_its_own_confidence() -> None:
     backbone = FakeBackbone(
-        Said("Ann Lee; Bob Lee [1]", 0.7),
-        Told("yes", 0.9, 0.9, 0.1, 1e-9, 1e-9),
-        Told("no", 0.7, 0.3, 0.7, 1e-9, 1e-9),
+        Said("Ann Lee; Bob Lee [1]", 0.7), Told("yes", 0.9, 0.9, 0.1, 1e-9, 1e-9), Told("no", 0.7, 0.3, 0.7, 1e-9, 1e-9)
     )
     text = FakeSource("text", {"Who were they?": passages(("They", "They were Ann Lee and Bob Lee."))})
     tools = toolbox("Who were they?", backbone, text, verifies=True, style="lean")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, entity, passages, reply, rows
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeGraphSource, FakeSource, Run, entity, passages, reply, rows
 
-from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
-from atomr_local.system.cancellation import Cancellation
+from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 
 RIVERS = (
     '1. Which rivers are in Asia? = Relate("Asia", "rivers")\n'
@@ -106,23 +103,11 @@ def test_a_later_step_goes_on_with_the_entity_that_was_computed() -> None:
     assert graph.requests[-1].arguments[0].iri == "https://example.org/Lena"
 
 
-class SetGraph(FakeSource):
-    """A graph that looks sets up together."""
-
-    def __init__(self, found: dict[str, Retrieval | Exception]) -> None:
-        super().__init__("graph", found)
-        self.sets: list[int] = []
-
-    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
-        self.sets.append(len(requests))
-        return [self.retrieve(request, cancellation) for request in requests]
-
-
 def test_a_set_is_asked_of_the_graph_at_once_beyond_the_limit_of_single_runs() -> None:
     names = [f"R{i}" for i in range(30)]
     found: dict[str, Retrieval | Exception] = {"Asia rivers": rows("Asia", *map(entity, names))}
     found |= {f"{name} length": rows(name, length(f"{i + 1} km")) for i, name in enumerate(names)}
-    graph = SetGraph(found)
+    graph = FakeGraphSource(found)
     run = Run(ASKED, RIVERS, FakeBackbone(), graph)
     assert graph.sets == [30]
     assert run.result.texts == ("R29",)
@@ -136,7 +121,7 @@ def test_other_sources_are_asked_for_what_the_graph_does_not_know_of_a_set_and_o
     found |= {f"{name} length": rows(name, length(f"{i + 1} km")) for i, name in enumerate(names) if i < 6}
     text = FakeSource("text", {f"R{i} length": passages((f"R{i}", f"R{i} is {i + 1} km long.")) for i in range(12)})
     replies = [reply(f"{i} km", evidence=[1]) for i in (7, 8, 9, 10)]
-    run = Run(ASKED, RIVERS, FakeBackbone(*replies), SetGraph(found), text, llm={"parallel": 1})
+    run = Run(ASKED, RIVERS, FakeBackbone(*replies), FakeGraphSource(found), text, llm={"parallel": 1})
     assert text.queries == ["R6 length", "R7 length", "R8 length", "R9 length"]
     assert run.node(2).dropped == ["2 of 12 were looked up in the graph alone (limit 4)"]
     assert run.result.texts == ("R9",)

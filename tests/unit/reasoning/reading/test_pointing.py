@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, Told, passages, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, Told, begun, passages
 from support.grammar_texts import allows
 
 from atomr_local.indexing.embedding.span_reader import SpanVerdict
-from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
 from atomr_local.reasoning.reading.pointing import (
     PointedPart,
@@ -18,10 +17,8 @@ from atomr_local.reasoning.reading.pointing import (
     shown_sentences,
     written_pointing,
 )
-from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
 
 LEAVE = "You get 25 days a year.  Ask your lead first.\nThen write to Tally."
@@ -44,6 +41,26 @@ def test_the_number_of_a_list_item_is_in_the_quotation_and_not_in_the_prompt() -
     shown = shown_sentences([("Leave", steps)], 100)
     assert shown.block.splitlines() == ["[Leave]", "1 Ask your lead.", "2 Write to Tally."]
     assert shown.quotation((0, 1), [steps])[0] == steps
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "told"),
+    [
+        ("How do I take leave?", (2,), (1, 2, 3, 4)),  # one step of a question for steps: all of them, with their notes
+        ("What comes after the lead?", (3,), (3,)),
+        ("What happens then?", (1, 4), (1, 2, 3, 4)),
+        ("How do I take leave?", (0,), (0,)),  # what stands before the list is no step
+        ("How do I take leave?", (5,), (5,)),  # nor what stands behind it
+        ("How do I take leave?", (6,), (6, 7)),  # another list
+    ],
+)
+def test_a_list_of_steps_is_told_whole(question: str, named: tuple[int, ...], told: tuple[int, ...]) -> None:
+    text = (
+        "Leave is easy.\n1. Ask your lead.\n2. Write to Tally. It answers.\n3. Rest.\nAnd come back.\n1. Pay.\n2. Go."
+    )
+    shown = shown_sentences([("Leave", text)], 100)
+    assert [one.text for one in shown.sentences][2:4] == ["Write to Tally.", "It answers."]
+    assert shown.with_steps(named, [text], question) == told
 
 
 def test_words_over_the_budget_are_left_out_but_never_all() -> None:
@@ -106,11 +123,9 @@ class FakeJudge:
 
 def tools_of(*replies: str, judge: FakeJudge | None = None, **settings: object) -> QuestionContext:
     text = FakeSource("text", {QUESTION: passages(("Leave", LEAVE), ("Travel", TRAVEL))})
-    tools = toolbox(QUESTION, FakeBackbone(*replies), text, **settings)
+    tools = begun(QUESTION, text, backbone=FakeBackbone(*replies), **settings)
     tools.reader.points = True
     tools.reader.span_reader = judge
-    tree = fallback_tree(QUESTION)
-    tools.steps.begin_tree(PlanReady(tree=tree, compact=to_compact(tree), origin="fallback", attempts=0))
     return tools
 
 

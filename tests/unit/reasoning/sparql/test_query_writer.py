@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.fake_graph import FactsGraph, iri_of
-from support.fake_parts import FakeBackbone, FakeSource, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, begun, toolbox
 
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.reasoning.source_access import NO_ROWS
@@ -40,9 +40,7 @@ def tools_of(
     *replies: Any, rows: dict[str, Any] | None = None, question: str = QUESTION, **given: Any
 ) -> QuestionContext:
     graph = given.pop("graph", None) or FactsGraph(FACTS, rows)
-    tools = toolbox(question, FakeBackbone(*replies), graph, **given)
-    tools.steps.begin(question)
-    return tools
+    return begun(question, graph, backbone=FakeBackbone(*replies), **given)
 
 
 def writer(tools: QuestionContext) -> QueryWriter:

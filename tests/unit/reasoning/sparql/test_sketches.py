@@ -20,10 +20,7 @@ from atomr_local.sources.protocol import Value, ValueKind
 
 MOON, SIZE, NEAR = "urn:p:moon", "urn:p:size", "urn:p:near"
 MARS = OfferedName(
-    "Mars",
-    "urn:e:Mars",
-    "planet",
-    (OfferedProperty("size", SIZE), OfferedProperty("orbits", MOON, inverse=True)),
+    "Mars", "urn:e:Mars", "planet", (OfferedProperty("size", SIZE), OfferedProperty("orbits", MOON, inverse=True))
 )
 SUN = OfferedName("Sun", "urn:e:Sun", "star", (OfferedProperty("near", NEAR),))
 OFFER = QueryVocabulary(
@@ -134,7 +131,7 @@ def test_a_server_that_ignores_the_grammar_is_read(output: str) -> None:
 
 
 WASHINGTON = QueryVocabulary(
-    (OfferedName("Washington, D.C.", "urn:e:W", "", (OfferedProperty("performer", "urn:p:by", inverse=True),)),),
+    (OfferedName("Washington, D.C.", "urn:e:W", "", (OfferedProperty("performer", "urn:p:by", inverse=True),)),)
 )
 
 

@@ -16,6 +16,14 @@ def test_an_answer_is_told_with_the_passages_that_it_quotes() -> None:
     assert (quotation.role, quotation.source) == ("quotation", "Permits (permits.pdf, p. 4, Fees)")
 
 
+def test_below_an_answer_stand_other_passages_that_are_close() -> None:
+    trace = quotation_trace()
+    trace.closest = [{"evidence": "e2", "spans": [[0, 17]]}]
+    near = list(told_answer(trace))[1]
+    assert (near.role, near.text) == ("passages", "Also close in your documents")
+    assert near.passages[0].source == "Permits (other.md, line 7)"
+
+
 def test_without_an_answer_the_reason_comes_first_and_the_guess_last() -> None:
     trace = closest_trace()
     trace.guess = Guess(["cash"], 0.2, "model")

@@ -1,12 +1,14 @@
-"""The passages closest to a question without an answer, and the sentences of them that tell most."""
+"""The passages closest to a question, and the sentences of them that tell most."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 from atomr_local.reasoning.verdict.judge import AvailableSources, judge
-from atomr_local.reasoning.verdict.reasons import closest
+from atomr_local.reasoning.verdict.reasons import also_close, closest
 
 QUESTION = "Who signs the parking permit?"
 PARKING = "The office opens at 9. Parking needs a permit. Ask the porter. The permit for parking is free."
@@ -99,3 +101,22 @@ def test_the_web_is_no_advice_for_a_private_index() -> None:
     assert "web" not in [
         item.kind for item in judge(lost, accept=0.5, at_hand=lambda: AvailableSources(private=True)).advised
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ({"cited": ["e2"]}, ["e1", "e3"]),
+        ({"quotes": [{"evidence": "e1", "span": [0, 10]}]}, ["e2", "e3"]),
+        ({"cited": ["e4"]}, []),  # an article
+        ({"cited": ["e1"], "method": "computed"}, []),
+        ({}, []),
+    ],
+)
+def test_beside_an_answer_from_documents_other_passages_of_them_are_close(
+    given: dict[str, Any], near: list[str]
+) -> None:
+    article = EvidenceTrace("e4", "text", "Permit", "A permit is a paper.", 1.0, QUESTION, {})
+    pieces = (*(piece(f"e{number}", f"The permit number {number} is here.") for number in range(1, 4)), article)
+    root = node(0, "e1", "e2", "e3", "e4", **given)
+    assert [item["evidence"] for item in also_close(trace(root, evidence=pieces), root)] == near
