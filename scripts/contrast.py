@@ -163,10 +163,10 @@ async def main_screen(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
     while not (screen.widgets_mounted and app._opened is not None):
         await pilot.pause(0.02)
     await look("empty")
-    screen.turns.open(an_answer())
+    screen.open_kept(an_answer())
     await pilot.pause()
     await look("tree")
-    for part in ("focus_evidence", "view('next_citation')", "focus_question"):
+    for part in ("focus_evidence", "next_citation", "focus_question"):
         with suppress(AttributeError):
             await screen.run_action(part)
         await look(part)
@@ -205,11 +205,11 @@ async def windows(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
             await look("settings, a field")
         await close()
     for method in ("edit_plan", "edit_step", "open_calls", "recall", "export"):
-        getattr(screen.windows, method)()
+        await screen.run_action(method)
         await pilot.pause(0.1)
         await look(method)
         await close()
-    screen.windows.open_evidence("e2")
+    screen.open_evidence("e2")
     await pilot.pause(0.1)
     await look("evidence")
     await close()

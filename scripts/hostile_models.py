@@ -31,7 +31,7 @@ from hostile_cases import cases
 
 from atomr_local.errors import AtomrError
 from atomr_local.models.catalog.find import ModelRecord, sha256_of, verify_model
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.llama.engine import library
 from atomr_local.models.llama.prefix_cache import PREFIXES, damaged_snapshots
 from atomr_local.models.llama.weights import WEIGHTS, is_whole, prepared_files
@@ -44,7 +44,9 @@ PROMPT = Prompt((Message("system", "Answer briefly."),), (Message("user", "Where
 
 def answer(model: Path, adapter: Path | None, cache: Path | None) -> str:
     """Load and write eight tokens, freely and within a grammar."""
-    backbone = LlamaBackbone.load(model, adapter, context_tokens=512, storage="Q8_0" if cache else None, cache=cache)
+    backbone = LlamaBackbone.load(
+        model, adapter, RunOptions(context_tokens=512, storage="Q8_0" if cache else None, cache=cache)
+    )
     try:
         free = backbone.generate(GenerationRequest(PROMPT, max_tokens=8))
         bound = backbone.generate(GenerationRequest(PROMPT, max_tokens=4, output=Grammar('root ::= [a-z ]+ | "Paris"')))

@@ -113,7 +113,7 @@ async def record(size: tuple[int, int]) -> Film:
                 film.take(app)
             await pilot.pause(0.5)
             film.take(app, _REST)
-            await studio.press("c", "u")
+            await studio.press("escape", "c", "u")
             film.take(app, _REST)
             await studio.press("enter")
             film.take(app, _REST)

@@ -89,7 +89,7 @@ async def shoot(studio: Studio) -> None:
     studio.take("during")
     await studio.until(studio.done)
     studio.take("after")
-    await studio.press("c", "u")
+    await studio.press("escape", "c", "u")
     studio.take("citation")
     await studio.press("enter")
     studio.take("evidence")

@@ -2,7 +2,7 @@
 """How well questions over people's own documents are answered, by kind.
 
     scripts/bench/asking_documents.py --questions scripts/training_questions/documents_dev.jsonl --documents FOLDER
-        [--collections DATA/collections] [--limit N] [--strategy NAME] [--adapter NAME] [--jsonl OUT] [--signals]
+        [--collections DATA/collections] [--limit N] [--strategy NAME] [--adapter NAME] [--jsonl OUT]
 
 Builds an index of FOLDER (and one of each collection that a question's `file` begins with) in a temporary home, words
 first, and asks each question of the index of its documents. A line of the questions is {"question", "kind", "file",

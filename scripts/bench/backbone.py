@@ -68,10 +68,12 @@ def seconds_per_token(
 def load(
     arguments: argparse.Namespace, threads: int = 0, model: Path | None = None, adapter: Path | None = None
 ) -> Iterator[Any]:
-    from atomr_local.models.llama import LlamaBackbone
+    from atomr_local.models.llama import LlamaBackbone, RunOptions
 
     model = model or find_model(arguments.model)
-    backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, threads=threads, batch_threads=threads)
+    backbone = LlamaBackbone.load(
+        model, adapter, RunOptions(context_tokens=2048, threads=threads, batch_threads=threads)
+    )
     try:
         yield backbone
     finally:
@@ -231,7 +233,7 @@ QUESTIONS = (
 def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
     from atomr_local.models.catalog.find import adapter_card, find_adapter
-    from atomr_local.models.llama import LlamaBackbone
+    from atomr_local.models.llama import LlamaBackbone, RunOptions
     from atomr_local.models.templates import Style
     from atomr_local.reasoning.planning.examples import ExampleLibrary
     from atomr_local.reasoning.planning.planner import Planner
@@ -246,7 +248,7 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     generated: dict[str, int] = {}
     for _ in range(arguments.repeat):
         for name, speculative in (("one by one", False), ("drafted", True)):
-            backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, speculative=speculative)
+            backbone = LlamaBackbone.load(model, adapter, RunOptions(context_tokens=2048, speculative=speculative))
             planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style=style)
             planner.plan("Who wrote Hamlet?")  # what is done once is not counted
             made: list[Generation] = []
@@ -275,7 +277,8 @@ def weights(arguments: argparse.Namespace) -> list[Row]:
     """The model with its adapter: the file and the adapter applied while it runs, against prepared weights."""
     from atomr_local.models.catalog.find import find_adapter
     from atomr_local.models.gguf import check_model
-    from atomr_local.models.llama.weights import Storage, prepare
+    from atomr_local.models.llama.engine import Storage
+    from atomr_local.models.llama.weights import prepare
 
     model = find_model(arguments.model)
     adapter = find_adapter("auto", model)

@@ -118,13 +118,13 @@ async def spend(questions: int, after: int, every: int, most: float) -> list[str
             show(0, Held.now())
             for number in range(1, questions + 1):
                 box = app.ask_screen.query_one(QuestionBox)
-                box.value = asked[(number - 1) % len(asked)]
+                box.value = question = asked[(number - 1) % len(asked)]
                 box.focus()
                 await pilot.press("enter")
                 started = time.monotonic()
                 while app.ask_screen.state.trace is None or app.ask_screen.state.running:
                     if time.monotonic() - started > _PATIENCE:
-                        return [f"no answer in time: {box.value}"]
+                        return [f"no answer in time: {question}"]
                     await asyncio.sleep(0.05)
                 await asyncio.sleep(0.2)  # the history takes it
                 last = Held.now()

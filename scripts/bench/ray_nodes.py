@@ -27,9 +27,9 @@ _PORTS_OF_NODE = 300
 _START = 60  # seconds until a node must be there
 _ATTEMPTS = 3  # at starting it: Ray gives its agents 15 s, which a busy machine may not have
 _SLOW = 600  # seconds that its workers have, and may be silent
-# Titles that Ray gives its workers: with a task of Ray Data, and with none.
-_TASK = "ray::MapBatches"
-_WORKERS = (_TASK, "ray::IDLE")
+# Titles that Ray gives its workers: with a task of a build, and with none.
+_TASKS = ("ray::_read_file", "ray::_write_shard")
+_WORKERS = (*_TASKS, "ray::IDLE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,8 +49,8 @@ class RayNode:
         return sum(processor_seconds(pid) for pid in self.processes() if _title(pid).startswith(_WORKERS))
 
     def task_seconds(self) -> dict[int, float]:
-        """Processor seconds of those of its workers that do a task of Ray Data at present, by their process ids."""
-        return {pid: processor_seconds(pid) for pid in self.processes() if _title(pid).startswith(_TASK)}
+        """Processor seconds of those of its workers that do a task of a build at present, by their process ids."""
+        return {pid: processor_seconds(pid) for pid in self.processes() if _title(pid).startswith(_TASKS)}
 
     def kill(self) -> None:
         """Take away the node at once, as when its machine loses power."""

@@ -69,8 +69,8 @@ class Bench:
         """A reader for one question: its calls are limited."""
         parts = self._parts
         assert parts.backbone is not None
-        asking = Asking(parts.backbone, self._recorder, Cancellation(), self._settings, parts.style)
-        return Reader(asking, verify=parts.verifies, span_reader=parts.span_reader)
+        asking = Asking(parts.backbone, self._recorder, Cancellation(), self._settings, parts.skills.style)
+        return Reader(asking, verify=parts.skills.verifies, span_reader=parts.span_reader)
 
     def _see(self, event: Event) -> None:
         if isinstance(event, ModelCalled):

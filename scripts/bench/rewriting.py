@@ -194,10 +194,10 @@ class Rewriter:
         recorder = Recorder(asked.typed, "rewriting", {}, see)
         tools = QuestionContext(
             self._backbone, {}, self._planner, recorder, Cancellation(), self._parts.settings,
-            style=self._parts.style, conversation=Conversation("turn1", asked.turns),
+            skills=self._parts.skills, conversation=Conversation("turn1", asked.turns),
         )  # fmt: skip
         started = time.perf_counter()
-        understood = understand(asked.typed, tools, given=None, rewrites=self._parts.rewrites, asks_back=False)
+        understood = understand(asked.typed, tools, given=None, rewrites=self._parts.skills.rewrites, asks_back=False)
         seconds = time.perf_counter() - started
         line = {
             "id": asked.id, "question": asked.typed, "predicted": understood, "gold": [asked.reference],
@@ -343,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         def rewriter() -> Rewriter:
             if not loaded:
                 parts.load((), lambda _: None)
-                if not parts.rewrites:
+                if not parts.skills.rewrites:
                     raise InputError(
                         "this adapter has not learnt to rewrite follow-up questions", hint="Name another: adapter=NAME."
                     )

@@ -44,14 +44,15 @@ def measure(variant: str, storage: Any, prompts: int, out: Path) -> None:
     from atomr_local.models.catalog.find import find_adapter, starter_model_path
     from atomr_local.models.gguf import check_model
     from atomr_local.models.llama.chat import ChatEncoder
-    from atomr_local.models.llama.engine import Engine, Part, library
+    from atomr_local.models.llama.engine import Engine, Part, RunOptions, library
     from atomr_local.models.llama.weights import weights_to_run
     from atomr_local.models.templates import render
 
     library(variant)
     model = starter_model_path()
-    weights, adapter = weights_to_run(check_model(model), find_adapter("auto", model), storage, paths.cache_dir())
-    engine = Engine(weights, adapter, context_tokens=1024, threads=1, batch=1)
+    options = RunOptions(context_tokens=1024, threads=1, batch_threads=1, storage=storage, cache=paths.cache_dir())
+    weights, adapter = weights_to_run(check_model(model), find_adapter("auto", model), options)
+    engine = Engine(weights, adapter, options)
     encoder = ChatEncoder(engine, "starter")
     passage = (paths.starter_knowledge_dir() / "articles.jsonl").read_text(encoding="utf-8")[:2000]
     places: list[Any] = []

@@ -56,8 +56,9 @@ class Timed:
 def speed(corpus: Path, wanted: int, rounds: int) -> None:
     from atomr_local.indexing import store
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-    from atomr_local.indexing.text_index.build import BATCH, encode_all
+    from atomr_local.indexing.text_index.build import BATCH
     from atomr_local.indexing.text_index.index import build_text_index
+    from atomr_local.indexing.text_index.shards import encode_all
     from atomr_local.indexing.text_index.table import SEARCHED, TABLE, connect
     from atomr_local.models.catalog.find import find_embedder
     from atomr_local.system.threads import prepare_threads
@@ -147,7 +148,7 @@ def build_one(file: Path, vectors: Path) -> None:
         found.setdefault(f"first {state.stage}", peak())
 
     began = time.perf_counter()
-    manifest = build_text_index([file], "bench", embedder=Around(np.load(vectors)), progress=note)
+    manifest = build_text_index([file], "bench", embedder=Around(np.load(vectors)), vectors="now", progress=note)
     report = {
         "passages": manifest.counts["passages"],
         "begun": found["first embedding"],

@@ -126,7 +126,7 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
         while not app.ask_screen.widgets_mounted:
             await pilot.pause(0.05)
         begun = time.perf_counter()
-        app.ask_screen.turns.open(trace)
+        app.ask_screen.open_kept(trace)
         await pilot.pause()
         print(f"opened {len(trace.nodes)} nodes, {len(trace.evidence)} pieces in {time.perf_counter() - begun:.2f} s")
 

@@ -106,9 +106,7 @@ class Models:
         # The card that the replies were recorded with: what another adapter is sure of is no other behaviour.
         adapter = ROOT / "tests" / "frozen" / f"{ADAPTER}.gguf"
         learnt = AdapterSkills.of((Path("starter"), adapter)) if self.style != "full" else AdapterSkills()
-        parts.style, parts.calibration = learnt.style, learnt.calibration
-        parts.verifies, parts.rewrites, parts.knows_next = learnt.verifies, learnt.rewrites, learnt.knows_next
-        parts.points = learnt.points
+        parts.skills = learnt
         parts._embedder = self.embedder
         parts._load_span_reader = self._give_span_reader(assistant)  # type: ignore[method-assign]
         return assistant

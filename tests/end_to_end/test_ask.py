@@ -17,7 +17,7 @@ from support.places import TESTS
 
 from atomr_local.errors import MissingPartError
 from atomr_local.models.catalog.find import starter_embedder_path, starter_model_path
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.protocol import Choice, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.planning.examples import ExampleLibrary
@@ -160,7 +160,9 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def backbone() -> Iterator[LlamaBackbone]:
-    backbone = LlamaBackbone.load(starter_model_path(), None, context_tokens=2048, threads=0, batch_threads=0)
+    backbone = LlamaBackbone.load(
+        starter_model_path(), None, RunOptions(context_tokens=2048, threads=0, batch_threads=0)
+    )
     yield backbone
     backbone.close()
 

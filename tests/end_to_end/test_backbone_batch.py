@@ -13,7 +13,7 @@ import pytest
 
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.models.catalog.find import find_adapter
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.llama.engine import AbortFlag, Part
 from atomr_local.models.protocol import Generation, GenerationRequest, Grammar, Message, Prompt
 from atomr_local.system.cancellation import Cancellation
@@ -36,11 +36,13 @@ def backbone(
     if request.param != "as it is":
         cache = tmp_path_factory.mktemp("cache")
         loaded = LlamaBackbone.load(
-            starter_model, find_adapter("auto", starter_model), context_tokens=512, storage=request.param, cache=cache
+            starter_model,
+            find_adapter("auto", starter_model),
+            RunOptions(context_tokens=512, storage=request.param, cache=cache),
         )
         assert list((cache / "weights").glob("*.gguf"))
     else:
-        loaded = LlamaBackbone.load(starter_model, context_tokens=512)
+        loaded = LlamaBackbone.load(starter_model, None, RunOptions(context_tokens=512))
     yield loaded
     loaded.close()
 
@@ -140,7 +142,7 @@ def test_a_cancelled_or_broken_call_leaves_the_others_alone(backbone: LlamaBackb
 
 
 def test_closing_while_several_run(starter_model: Path) -> None:
-    loaded = LlamaBackbone.load(starter_model, context_tokens=512)
+    loaded = LlamaBackbone.load(starter_model, None, RunOptions(context_tokens=512))
     started, scheduler = threading.Event(), loaded._scheduler
 
     def closing() -> bool:
@@ -165,7 +167,7 @@ def test_closing_while_several_run(starter_model: Path) -> None:
 
 def test_what_was_read_of_prompts_is_kept_from_one_start_to_the_next(starter_model: Path, tmp_path: Path) -> None:
     def run(cache: Path | None) -> Generation:
-        loaded = LlamaBackbone.load(starter_model, context_tokens=512, storage="Q8_0", cache=cache)
+        loaded = LlamaBackbone.load(starter_model, None, RunOptions(context_tokens=512, storage="Q8_0", cache=cache))
         try:
             return ask(loaded, QUESTIONS[0])
         finally:

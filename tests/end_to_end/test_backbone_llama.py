@@ -18,7 +18,7 @@ import pytest
 
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.models.catalog.find import starter_model_path
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.llama.engine import AbortFlag, Part
 from atomr_local.models.protocol import GenerationRequest, Grammar, Message, Prompt
 from atomr_local.system.cancellation import Cancellation
@@ -29,7 +29,7 @@ READ = "You read passages and answer in a few words, from the passages only. " *
 
 @pytest.fixture(scope="module")
 def backbone(starter_model: Path) -> Iterator[LlamaBackbone]:
-    backbone = LlamaBackbone.load(starter_model, None, context_tokens=1024, threads=0, batch_threads=0)
+    backbone = LlamaBackbone.load(starter_model, None, RunOptions(context_tokens=1024, threads=0, batch_threads=0))
     yield backbone
     backbone.close()
 
@@ -379,7 +379,7 @@ def test_a_full_context_works(backbone: LlamaBackbone) -> None:
 def test_the_context_is_capped_to_what_the_model_was_trained_for() -> None:
     from atomr_local.models.gguf import read_header
 
-    backbone = LlamaBackbone.load(starter_model_path(), context_tokens=1_000_000)
+    backbone = LlamaBackbone.load(starter_model_path(), None, RunOptions(context_tokens=1_000_000))
     try:
         assert backbone.info.context_tokens == read_header(starter_model_path()).context_length
     finally:
@@ -387,7 +387,7 @@ def test_the_context_is_capped_to_what_the_model_was_trained_for() -> None:
 
 
 def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
-    backbone = LlamaBackbone.load(starter_model_path(), context_tokens=2560)
+    backbone = LlamaBackbone.load(starter_model_path(), None, RunOptions(context_tokens=2560))
     running = threading.Event()
     with ThreadPoolExecutor() as pool:
         call = pool.submit(
@@ -413,12 +413,12 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
 def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
 from atomr_local.models.llama.engine import AbortFlag, Part
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.protocol import GenerationRequest, Message, Prompt
 from atomr_local.models.protocol import Grammar
 from atomr_local.models.catalog.find import starter_model_path
 import os, sys, threading
-backbone = LlamaBackbone.load(starter_model_path(), context_tokens=512)
+backbone = LlamaBackbone.load(starter_model_path(), None, RunOptions(context_tokens=512))
 assert os.environ["GOMP_SPINCOUNT"]
 prompt = Prompt((), (Message("user", "Tell me a story."),))
 backbone.generate(GenerationRequest(prompt, max_tokens=4))
@@ -440,7 +440,7 @@ threading.excepthook = lambda _: None
 def test_drafts_change_no_word(drafts: tuple[str, ...]) -> None:
     question = Message("user", "Count from one to twelve, first in digits and then in words, and then once again.")
     prompt = Prompt((), (question,))
-    plain = LlamaBackbone.load(starter_model_path(), speculative=False)
+    plain = LlamaBackbone.load(starter_model_path(), None, RunOptions(speculative=False))
     quick = LlamaBackbone.load(starter_model_path())
     for grammar in (None, 'root ::= ([a-z0-9,.]+ " "){1,60}'):
         expected = plain.generate(GenerationRequest(prompt, max_tokens=80, output=Grammar(grammar)))

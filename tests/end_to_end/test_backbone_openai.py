@@ -19,7 +19,7 @@ from support.places import PYTHONPATH, TESTS
 
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
 from atomr_local.models.catalog.find import starter_model_path
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.openai import OpenAIBackbone
 from atomr_local.models.openai.backbone import DEFAULT_CONTEXT
 from atomr_local.models.protocol import GenerationRequest, Grammar, JsonSchema, Message, Prompt
@@ -75,7 +75,7 @@ def requests(server: str) -> int:
 @pytest.fixture(scope="module")
 def local() -> Iterator[LlamaBackbone]:
     try:
-        backbone = LlamaBackbone.load(starter_model_path(), context_tokens=1024)
+        backbone = LlamaBackbone.load(starter_model_path(), None, RunOptions(context_tokens=1024))
     except MissingPartError as error:
         pytest.skip(f"no starter model: {error.message}")
     yield backbone

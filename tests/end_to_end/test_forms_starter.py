@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fake_parts import passage
 
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, Number, OneOf, WordsOf, worked_examples
 from atomr_local.reasoning.asking.writer import Writer, WrittenForm
@@ -35,7 +35,7 @@ FORM = Form(
 
 @pytest.fixture(scope="module")
 def backbone(starter_model: Path) -> Iterator[LlamaBackbone]:
-    backbone = LlamaBackbone.load(starter_model, None, context_tokens=4096, threads=0, batch_threads=0)
+    backbone = LlamaBackbone.load(starter_model, None, RunOptions(context_tokens=4096, threads=0, batch_threads=0))
     yield backbone
     backbone.close()
 

@@ -11,7 +11,7 @@ import pytest
 from atomr_local.assistant.session import Session
 from atomr_local.cli.main import main
 from atomr_local.models.catalog.find import find_model
-from atomr_local.models.llama import LlamaBackbone, probe
+from atomr_local.models.llama import LlamaBackbone, RunOptions, probe
 from atomr_local.models.llama.probe import (
     LoadAttempt,
     ProbeTask,
@@ -89,13 +89,13 @@ def test_a_child_at_the_first_start_and_none_at_the_second(children: list[LoadAt
 def test_a_library_that_crashes_with_its_extra_buffers(
     children: list[LoadAttempt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    crash(monkeypatch, tmp_path, "task['extra_buffers']")
-    task, said = ProbeTask(find_model("starter"), None, None, tmp_path), list[str]()
+    crash(monkeypatch, tmp_path, "task['options']['extra_buffers']")
+    task, said = ProbeTask(find_model("starter"), None, RunOptions(cache=tmp_path)), list[str]()
     way = probe.working_way(task, notify=said.append)
     assert way == LoadAttempt(extra_buffers=False, prepared=False)
     assert len(children) == 2
     assert said[0].startswith("llama.cpp crashed (SIGSEGV) while the model wrote its first words")
-    backbone = LlamaBackbone.load(task.model, context_tokens=512, extra_buffers=way.extra_buffers)
+    backbone = LlamaBackbone.load(task.model, None, RunOptions(context_tokens=512, extra_buffers=way.extra_buffers))
     try:
         prompt = Prompt((), (Message("user", "Say hello."),))
         assert backbone.generate(GenerationRequest(prompt, max_tokens=3)).generated_tokens == 3
@@ -118,7 +118,7 @@ def test_a_library_that_always_crashes_is_one_error(
 
 @pytest.mark.usefixtures("plain")
 def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[LoadAttempt], tmp_path: Path) -> None:
-    task = ProbeTask(find_model("starter"), None, None, tmp_path / "cache")
+    task = ProbeTask(find_model("starter"), None, RunOptions(cache=tmp_path / "cache"))
     file = verdict_file(task)
     assert file is not None
     keep_verdict(

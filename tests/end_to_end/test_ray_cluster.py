@@ -23,7 +23,6 @@ pytestmark = [
 
 def test_the_index_is_that_of_the_local_engine_though_a_node_is_killed(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: the extra `ray`")
-    pytest.importorskip("lance_ray", reason="lance-ray is not installed: the extra `ray`")
     parts = [tmp_path / f"part{number}.xml.bz2" for number in range(4)]
     for number, part in enumerate(parts):
         write_dump(part, 300, seed=number, multistream=True, first_page=1000 * number + 1)

@@ -14,10 +14,10 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, QuestionContext
 from atomr_local.strategies.registry import STRATEGIES
-from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Tree
 
 ASKED = (
@@ -52,7 +52,7 @@ def test_sketches_over_the_starter_graph(graph: GraphSource) -> None:
         answer = tools.sparql.answer(0, question)
         assert {value.text for value in answer.values} == answers, answer
         [evidence] = tools.recorder.trace.evidence
-        again = graph.query(evidence.locator["sparql"], Cancellation())
+        again = run_query(graph.graph.directory, evidence.locator["sparql"])
         assert [dict(row) for row in again.rows] == evidence.locator["rows"]
 
 
@@ -80,7 +80,7 @@ def test_what_the_starter_model_writes_runs_again_with_the_same_rows(
     monkeypatch.setitem(STRATEGIES, _Asks.name, _Asks())
     asked = 0
     with Assistant.open(load_settings()) as assistant:
-        graph = GraphSource.open(store.index_path("graph", "starter"))
+        directory = store.index_path("graph", "starter")
         for question in ("How many moons does Mars have?", "Which countries border Germany?"):
             for _ in assistant.ask(question, strategy=_Asks.name):
                 pass
@@ -88,8 +88,7 @@ def test_what_the_starter_model_writes_runs_again_with_the_same_rows(
             assert trace is not None and trace.status in {"answered", "unknown"}, trace
             for evidence in trace.evidence:
                 asked += 1
-                again = graph.query(evidence.locator["sparql"], Cancellation())
+                again = run_query(directory, evidence.locator["sparql"])
                 assert [dict(row) for row in again.rows] == evidence.locator["rows"]
                 assert evidence.locator["sketch"]
-        graph.close()
     assert asked, "the model wrote a query for one of them"

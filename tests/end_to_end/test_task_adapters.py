@@ -11,7 +11,7 @@ import pytest
 
 from atomr_local.errors import MissingPartError
 from atomr_local.models.catalog.find import find_adapter, starter_model_path
-from atomr_local.models.llama import LlamaBackbone
+from atomr_local.models.llama import LlamaBackbone, RunOptions
 from atomr_local.models.protocol import Generation, GenerationRequest, Message, Prompt
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def files() -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def both(files: tuple[Path, Path]) -> Iterator[LlamaBackbone]:
     """The bare model, with the adapter for one task."""
-    backbone = LlamaBackbone.load(files[0], context_tokens=512, task_adapters={"next": files[1]})
+    backbone = LlamaBackbone.load(files[0], None, RunOptions(context_tokens=512, task_adapters={"next": files[1]}))
     yield backbone
     backbone.close()
 
@@ -50,7 +50,7 @@ def same(one: Generation, other: Generation) -> bool:
 
 
 def alone(model: Path, adapter: Path | None) -> list[Generation]:
-    backbone = LlamaBackbone.load(model, adapter, context_tokens=512)
+    backbone = LlamaBackbone.load(model, adapter, RunOptions(context_tokens=512))
     told = [asked(backbone, question) for question in QUESTIONS]
     backbone.close()
     return told

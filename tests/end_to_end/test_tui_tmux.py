@@ -90,11 +90,12 @@ def test_ask_correct_export_quit_and_reopen(start: Start, tmp_path: Path) -> Non
 
 
 def stopped_at(terminal: Terminal, moment: str) -> str:
-    """Asks what stands in the box and presses Escape when the moment has come; the screen then.
+    """Asks the question and presses Escape when the moment has come; the screen then.
 
     The program does not wait for us: where this process was paused and the moment missed, it is asked once more.
     """
     for _ in range(5):
+        terminal.type(GRANDFATHER)
         terminal.keys("Enter")
         terminal.wait_until(lambda screen: "Rests on " not in screen, "it was not asked")
         seen = terminal.wait_for(moment, "Rests on ", seconds=START)
@@ -103,7 +104,6 @@ def stopped_at(terminal: Terminal, moment: str) -> str:
         if moment in seen and "Cancelled." in screen:
             return screen
         terminal.ready()
-        terminal.keys("C-l")
     raise AssertionError(f"it was not stopped:\n{screen}")
 
 
@@ -111,15 +111,12 @@ def test_escape_stops_planning_and_reading_and_what_was_found_stays(built_home: 
     # Text alone: the model has to read passages at every step, which takes it a while.
     terminal = start({"ATOMR_SOURCES": '["text"]'})
     terminal.ready()
-    terminal.type(GRANDFATHER)
     screen = stopped_at(terminal, " planning ")
     assert GRANDFATHER in screen
     terminal.ready()
-    terminal.keys("C-l")
     screen = stopped_at(terminal, "● Search")
     assert "● Search" in screen
     terminal.ready()
-    terminal.keys("C-l")
     terminal.type("And now?")
     terminal.wait_for("And now?")
     terminal.quit()

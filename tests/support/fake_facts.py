@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.system.cancellation import Cancellation
-from support.fake_parts import FakeSource
+from support.fake_parts import FakeGraphSource
 
 
 def fact(subject: str, relation: str, value: str, score: float = 1.0) -> Evidence:
@@ -15,11 +15,11 @@ def fact(subject: str, relation: str, value: str, score: float = 1.0) -> Evidenc
     return Evidence(SourceName.GRAPH, subject, f"{subject} — {relation}: {value}.", score, "", locator)
 
 
-class FakeFacts(FakeSource):
+class FakeFacts(FakeGraphSource):
     """Facts by query, best first; an exception is raised, an unknown query finds nothing."""
 
     def __init__(self, found: Mapping[str, Sequence[Evidence] | Exception] | None = None, missing: str = "") -> None:
-        super().__init__("graph")
+        super().__init__()
         self.by_query = dict(found or {})
         self.facts_missing = missing
         self.searched: list[tuple[str, int]] = []

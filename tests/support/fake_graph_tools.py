@@ -30,9 +30,6 @@ class FakeGraphWithFacts(FakeFacts):
         known = {text for subject, _, value in self.statements for text in (subject, value)}
         return (Linked(_entity(name)),)[:number] if name in known else ()
 
-    def entity_of(self, title: str, qid: str = "") -> Value | None:
-        return None
-
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
         return tuple(
             PropertyOffer(_iri(relation), relation, False, 1, (_entity(value),))

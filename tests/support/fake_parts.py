@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from atomr_local.models.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt, Token
@@ -20,10 +20,20 @@ from atomr_local.reasoning.trace.events import Event
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
+from atomr_local.sources.protocol import (
+    Evidence,
+    Linked,
+    PropertyOffer,
+    QueryRows,
+    Request,
+    Retrieval,
+    SourceName,
+    Value,
+    ValueKind,
+)
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.protocol import QuestionContext
+from atomr_local.strategies.protocol import ModelSkills, QuestionContext
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
@@ -144,6 +154,52 @@ class FakeSource:
         return [request.query for request in self.requests]
 
 
+def texts(usual: dict[str, Any]) -> Callable[..., FakeSource]:
+    """Makes text sources that find this, unless they are given something else to find."""
+    return lambda found=None: FakeSource("text", usual if found is None else found)
+
+
+class FakeGraphSource(FakeSource):
+    """A graph to look around in that has nothing beside what it finds by query.
+
+    Attributes:
+        sets: how many requests each set had that was looked up together.
+    """
+
+    facts_missing = "it has no facts as text"
+
+    def __init__(self, found: Mapping[str, Retrieval | Exception] | None = None) -> None:
+        super().__init__("graph", found)
+        self.sets: list[int] = []
+
+    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
+        self.sets.append(len(requests))
+        return [self.retrieve(request, cancellation) for request in requests]
+
+    def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
+        return ()
+
+    def entity_of(self, title: str, qid: str = "") -> Value | None:
+        return None
+
+    def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
+        return ()
+
+    def label(self, iri: str) -> str:
+        return iri
+
+    def query_session(self) -> FakeGraphSource:
+        return self
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        return QueryRows(sparql)
+
+    def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
+        return ()
+
+
 def passage(title: str, text: str, score: float = 0.1) -> Evidence:
     return Evidence(SourceName.TEXT, title, text, score, "", {"passage": title, "span": [0, len(text)]})
 
@@ -191,14 +247,25 @@ def toolbox(
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
     return QuestionContext(
         *parts,
-        style=style,
+        skills=ModelSkills(style, calibration or Calibration(), verifies, knows_next=knows_next, points=False),
         options=options,
-        calibration=calibration,
-        verifies=verifies,
-        knows_next=knows_next,
         span_reader=span_reader,
         ranking=ranking,
     )
+
+
+def begun(
+    question: str,
+    *sources: FakeSource,
+    backbone: Backbone | None = None,
+    events: list[Event] | None = None,
+    **given: Any,
+) -> QuestionContext:
+    """The toolbox of a question without a plan, of which steps can run; without a backbone a call of it fails the test."""
+    sink = ([] if events is None else events).append
+    tools = toolbox(question, backbone or FakeBackbone(), *sources, sink=sink, **given)
+    tools.steps.begin(question)
+    return tools
 
 
 class Run:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult
 from atomr_local.sources.protocol import Request, Retrieval, Value
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
@@ -116,3 +119,31 @@ class Asker:
         """True or False as decided, None where the graph cannot tell."""
         found = self.request(Operator.FILTER, entity, condition)
         return bool(found.values) if found.decided else None
+
+
+def queries_noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that graphs run from here on."""
+    run: list[str] = []
+    select = KnowledgeGraph.select
+
+    def noted(graph: KnowledgeGraph, query: str, limit: int | None = None) -> SelectResult:
+        run.append(query)
+        return select(graph, query, limit)
+
+    monkeypatch.setattr(KnowledgeGraph, "select", noted)
+    return run
+
+
+def world_fixture(lines: str = WORLD) -> Any:
+    """A fixture of a module: an :class:`Asker` of a graph of these facts, which is closed at the end."""
+
+    @pytest.fixture(scope="module")
+    def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+        home = tmp_path_factory.mktemp("home")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ATOMR_HOME", str(home))
+            source = open_world(home, lines)
+        yield Asker(source)
+        source.close()
+
+    return ask

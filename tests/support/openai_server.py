@@ -115,12 +115,12 @@ class Handler(BaseHTTPRequestHandler):
     def mode_real(self, request: dict[str, Any]) -> None:
         from atomr_local.errors import ModelError
         from atomr_local.models.catalog.find import starter_model_path
-        from atomr_local.models.llama import LlamaBackbone
+        from atomr_local.models.llama import LlamaBackbone, RunOptions
         from atomr_local.models.protocol import GenerationRequest, Grammar, Message, Prompt
 
         with Handler.lock:
             if Handler.backbone is None:
-                Handler.backbone = LlamaBackbone.load(starter_model_path(), context_tokens=1024)
+                Handler.backbone = LlamaBackbone.load(starter_model_path(), None, RunOptions(context_tokens=1024))
         messages = tuple(Message(turn["role"], turn["content"]) for turn in request["messages"])
         try:
             completion = Handler.backbone.generate(

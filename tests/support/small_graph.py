@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 from atomr_local.system.cancellation import Cancellation
-from support.fake_parts import FakeSource
+from support.fake_parts import FakeGraphSource
 
 BASE = "https://example.org/"
 
@@ -19,7 +19,7 @@ def entity_named(name: str) -> Value:
     return Value(name, ValueKind.ENTITY, iri_of(name), 1.0)
 
 
-class FakeGraphTools(FakeSource):
+class FakeGraphTools(FakeGraphSource):
     """Entities with the values of their properties.
 
     Attributes:
@@ -29,20 +29,20 @@ class FakeGraphTools(FakeSource):
     """
 
     def __init__(self, facts: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        super().__init__("graph")
-        self.facts = facts
+        super().__init__()
+        self.known = facts
         self.ran: list[str] = []
         self.error: Exception | None = None
         self.cancelling: Cancellation | None = None
 
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
-        return (Linked(entity_named(name)),)[:number] if name in self.facts else ()
+        return (Linked(entity_named(name)),)[:number] if name in self.known else ()
 
     def entity_of(self, title: str, qid: str = "") -> Value | None:
-        return entity_named(title) if title in self.facts else None
+        return entity_named(title) if title in self.known else None
 
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
-        known = self.facts.get(iri.removeprefix(BASE).replace("_", " "), {})
+        known = self.known.get(iri.removeprefix(BASE).replace("_", " "), {})
         return tuple(PropertyOffer(iri_of(name), name, False, len(found)) for name, found in known.items())
 
     def label(self, iri: str) -> str:
@@ -59,7 +59,7 @@ class FakeGraphTools(FakeSource):
             raise self.error
         found = [
             value
-            for name, known in self.facts.items()
+            for name, known in self.known.items()
             for prop, values in known.items()
             for value in values
             if f"<{iri_of(name)}> <{iri_of(prop)}>" in sparql

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from atomr_local.tree.calls import AnswerType, Expects
 from atomr_local.tree.nodes import ROOT_ID, Argument, Literal, Node, Operator, OperatorCall, References, Tree
-from atomr_local.tree.operations import SIGNATURES, SLOT_WORDS, Operation, OperationCall, WordRole
+from atomr_local.tree.operations import SLOT_WORDS, Operation, OperationCall, WordRole
 
 OUTLINE = """\
 0. Who is the father-in-law of Queen Hyojeong?
@@ -97,7 +97,7 @@ def operations(draw: Callable[..., object]) -> OperationCall:
     """Any operation that keeps the rules of its signature."""
     operation = draw(st.sampled_from(Operation))
     assert isinstance(operation, Operation)
-    signature = SIGNATURES[operation]
+    signature = operation.signature
     count = st.integers(signature.least, min(signature.most or 4, 4))
     ids = draw(count.flatmap(lambda n: st.lists(_ids, min_size=n, max_size=n, unique=True)))
     assert isinstance(ids, list)

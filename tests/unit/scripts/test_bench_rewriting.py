@@ -11,6 +11,7 @@ import rewriting as bench
 from support.fake_parts import FakeBackbone
 from training.splits import for_calibration
 
+from atomr_local.assistant.model_loading import AdapterSkills
 from atomr_local.assistant.session import Session
 from atomr_local.errors import InputError
 from atomr_local.settings.schema import load_settings
@@ -174,7 +175,7 @@ def test_a_model_that_has_not_learnt_it_is_told(
     dialogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = Session(load_settings(), FakeBackbone())
-    parts.rewrites = False
+    parts.skills = AdapterSkills(rewrites=False)
     monkeypatch.setattr(bench, "Session", lambda _: parts)
     options = ["--out", str(tmp_path / "out"), "--only", "ours", "--", "endpoint.url=http://localhost:1/v1"]
     assert bench.main([*options, "endpoint.model=m"]) == 1

@@ -9,8 +9,7 @@ from support.fake_parts import FakeBackbone, FakeSource, entity, rows, toolbox
 from support.script_loader import load_script
 
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.roht.scheduler import own_tables
-from atomr_local.strategies.roht.strategy import RoHTOptions
+from atomr_local.strategies.roht.strategy import RoHTOptions, own_tables
 from atomr_local.tree.compact import parse_compact
 
 make_skeletons = load_script("make_skeletons")
