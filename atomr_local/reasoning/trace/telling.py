@@ -379,8 +379,8 @@ class Part:
 
 
 def told_answer(trace: Trace, client: Client = "remote", *, web_key: str = "F2") -> Iterator[Part]:
-    """The answer with the passages that it quotes and others that are close; or why there is none, what is closest, what
-    to do, and the guess.
+    """The answer with the passages that it quotes and others that are close; or why there is none, what is
+    closest, what to do, and the guess.
 
     Args:
         client: whose advice is told.
