@@ -28,7 +28,8 @@ from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import open_regular, put
 from atomr_local.system.sanitize import sanitize_line
 
-SCHEMA = 1
+# Raised for a kind when its builds keep another state.
+SCHEMAS: dict[IndexKind, int] = {"text": 2, "graph": 1}
 _CHUNK = 4 << 20
 
 
@@ -100,7 +101,7 @@ class Ledger:
             asdict(item) | {"modified": stamp} for item, stamp in zip(self.inputs, self._stamps, strict=True)
         ]  # fmt: skip
         document = {
-            "schema": SCHEMA, "kind": self.kind, "inputs": inputs, "settings": self.settings, "state": kept,
+            "schema": SCHEMAS[self.kind], "kind": self.kind, "inputs": inputs, "settings": self.settings, "state": kept,
         }  # fmt: skip
         put(self.directory / LEDGER, json.dumps(document, ensure_ascii=True).encode())
         self.state = kept
@@ -117,7 +118,7 @@ class Ledger:
             yield
         except InputError as error:
             cause = error.__cause__
-            if not (isinstance(cause, OSError) and cause.errno):
+            if self.inputs and not (isinstance(cause, OSError) and cause.errno):
                 (self.directory / LEDGER).unlink(missing_ok=True)
             raise
 
@@ -197,7 +198,7 @@ def _read(directory: Path, kind: IndexKind) -> tuple[Ledger | None, str]:
     except (OSError, ValueError, RecursionError):
         return None, "an unfinished build whose ledger cannot be read was discarded; this one starts over"
     try:
-        if (data["schema"], data["kind"]) != (SCHEMA, kind):
+        if (data["schema"], data["kind"]) != (SCHEMAS[kind], kind):
             return None, "an unfinished build of another version was discarded; this one starts over"
         inputs = [InputFile(str(i["path"]), int(i["size"]), str(i["sha256"])) for i in data["inputs"]]
         stamps = [int(i["modified"]) for i in data["inputs"]]

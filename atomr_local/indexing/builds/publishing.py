@@ -209,7 +209,7 @@ def _known(base: Path | None) -> dict[str, FileDigest]:
 def is_recorded(name: str) -> bool:
     """Whether a file of an index is one that its checksums are of, by its path or name."""
     last = name.rpartition("/")[2]
-    return last not in _IGNORED and not last.startswith(("LOG.old.", ".atomr-"))
+    return last not in _IGNORED and not last.startswith(("LOG.old.", ".atomr-", SHARD))
 
 
 def listed(directory: Path) -> Iterator[tuple[str, Path]]:
@@ -260,6 +260,7 @@ def _checksum(body: dict[str, Any]) -> str:
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
+SHARD = "shard-"  # begins the names of files that an unfinished build is put together from, see shards.py
 # A build over several runs; or a build, an index set aside or one to be removed, of one process.
 _HIDDEN = re.compile(rf"\.(?P<name>{store.NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
 
@@ -301,8 +302,8 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
     destination = store.index_path(manifest.kind, manifest.name)
     for left in scratch.glob("*.lance/**/.tmp*"):  # of LanceDB's writers that were killed
         left.unlink()
-    helpers = (LEDGER, LOCK, store.MANIFEST, store.DIGESTS)
-    size = sum((scratch / name).stat().st_size for name in helpers if (scratch / name).is_file())
+    listed_too = [path for name in (store.MANIFEST, store.DIGESTS) if (path := scratch / name).is_file()]
+    size = sum(path.stat().st_size for path in (*_helpers(scratch), *listed_too))
     data = asdict(manifest) | {"bytes": store.directory_size(scratch) - size}
     text = json.dumps(data, ensure_ascii=False, indent=1)
     record(scratch, text, base=destination if destination.exists() else None)
@@ -319,12 +320,17 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
                 old.rename(destination)
             raise
     sync_directory(destination.parent)
-    # Only now: until the rename, the ledger is what a killed build continues from.
-    for helper in (LEDGER, LOCK):
-        (destination / helper).unlink(missing_ok=True)
+    # Only now: until the rename, they are what a killed build continues from.
+    for helper in _helpers(destination):
+        helper.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         _discard(old)
     return destination
+
+
+def _helpers(directory: Path) -> list[Path]:
+    """The files in the directory that only its build needs, the ledger last."""
+    return [*directory.glob(f"{SHARD}*"), *(path for name in (LOCK, LEDGER) if (path := directory / name).is_file())]
 
 
 def _exchanged(scratch: Path, destination: Path, old: Path) -> bool:
@@ -532,6 +538,9 @@ def _is_locked(directory: Path) -> bool:
 
 def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
     """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
+    for shard in destination.glob(f"{SHARD}*"):  # of one that died right after it had published
+        with contextlib.suppress(OSError):
+            shard.unlink()
     for directory in destination.parent.iterdir():
         match = _HIDDEN.fullmatch(directory.name)
         if match is None or match["name"] != destination.name or match["pid"] is None:

@@ -323,7 +323,9 @@ class BertSession:
 
     Attributes:
         tokenizer: cuts at the longest text that the shape allows, and pads nothing.
+        marks: texts that the tokenizer reads as its own marks, such as [SEP].
         weights: the arrays of the model but those of its layers.
+        kinds: how many kinds of texts it tells apart: two where it reads pairs.
 
     Raises:
         Unsuited: onnxruntime is not installed, or a version that opens sockets.
@@ -351,6 +353,10 @@ class BertSession:
         self.tokenizer.enable_truncation(shape.longest)
         self._words = WordTable(self.weights["embeddings.word_embeddings.weight"])
         self._places = self.weights["embeddings.position_embeddings.weight"][: shape.longest]
+        self._kinds = self.weights["embeddings.token_type_embeddings.weight"]
+        self.kinds = len(self._kinds)
+        added = self.tokenizer.get_added_tokens_decoder().values()
+        self.marks: Sequence[str] = [token.content for token in added if token.special]
         if self.tokenizer.get_vocab_size() > len(self._words) or len(self._places) < shape.longest:
             raise Unsuited("its tokenizer does not fit its weights")
         model, arrays = build_graph(shape, self.weights)
@@ -369,20 +375,22 @@ class BertSession:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.runtime = f"onnxruntime {onnxruntime.__version__}"
 
-    def hidden(
-        self, tokens: NDArray[np.int64], lengths: NDArray[np.int32], kinds: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """The last layer, shape (texts, tokens, width).
+    def read(self, encodings: Sequence[Any]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """The last layer for texts, or pairs of texts, that the tokenizer has encoded, computed as one batch.
 
-        Args:
-            tokens: padded, shape (texts, tokens).
-            lengths: how many tokens of each text are no padding.
-            kinds: what a token's kind adds, (width,) where all are of one, else (texts, tokens, width).
+        Returns:
+            The layer, shape (texts, tokens, width), and how many tokens of each text are no padding.
         """
+        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
+        tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
+        kinds = np.zeros_like(tokens)
+        for row, encoding in enumerate(encodings):
+            tokens[row, : len(encoding.ids)] = encoding.ids
+            kinds[row, : len(encoding.ids)] = encoding.type_ids
         embedded = self._words.rows(tokens)
-        embedded += self._places[: tokens.shape[1]] + kinds
+        embedded += self._places[: tokens.shape[1]] + self._kinds[kinds if kinds.any() else 0]
         found: NDArray[np.float32] = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})[0]
-        return found
+        return found, lengths
 
 
 def _refuse_telemetry() -> None:
@@ -452,37 +460,30 @@ class BertEncoder:
 
     Raises:
         Unsuited: sentence-transformers is needed for this model.
-        ModelError: the weights are damaged.
-        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+        ModelError, Exception: as of :class:`BertSession`.
     """
 
     def __init__(self, directory: Path, threads: int) -> None:
         self._shape = read_shape(directory)
         self.dimensions = self._shape.width
         self._session = BertSession(directory, self._shape, threads)
-        # Every text is of the first kind: the second is for pairs.
-        self._kind = self._session.weights["embeddings.token_type_embeddings.weight"][0]
         self.encode(["."])  # sizes that do not fit each other show when it runs
         self.backend = f"{self._session.runtime} float32"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""
-        tokens = [encoding.ids for encoding in self._session.tokenizer.encode_batch(list(texts))]
-        vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
-        for batch in _batches([len(ids) for ids in tokens]):
-            vectors[batch] = self._run([tokens[i] for i in batch])
+        encodings = self._session.tokenizer.encode_batch(list(texts))
+        vectors = np.empty((len(encodings), self.dimensions), dtype=np.float32)
+        for batch in _batches([len(encoding.ids) for encoding in encodings]):
+            hidden, lengths = self._session.read([encodings[i] for i in batch])
+            vectors[batch] = self._pooled(hidden, lengths)
         return vectors
 
-    def _run(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        lengths = np.array([len(ids) for ids in tokens], dtype=np.int32)
-        padded = np.zeros((len(tokens), int(lengths.max())), dtype=np.int64)
-        for row, ids in enumerate(tokens):
-            padded[row, : len(ids)] = ids
-        hidden = self._session.hidden(padded, lengths, self._kind)
+    def _pooled(self, hidden: NDArray[np.float32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         if self._shape.pooling == "cls":
             pooled = hidden[:, 0]
         else:
-            real = np.arange(padded.shape[1]) < lengths[:, None]
+            real = np.arange(hidden.shape[1]) < lengths[:, None]
             pooled = np.einsum("btw,bt->bw", hidden, real.astype(np.float32)) / lengths[:, None]
         vectors: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(1e-12)
         return vectors
@@ -514,32 +515,22 @@ class BertPairs:
 
     Raises:
         Unsuited: sentence-transformers is needed for this model, or onnxruntime is not installed.
-        ModelError: the weights are damaged.
-        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+        ModelError, Exception: as of :class:`BertSession`.
     """
 
     def __init__(self, directory: Path, longest: int, threads: int) -> None:
         shape = _shape(directory, longest)
         self._session = BertSession(directory, shape, threads)
-        known = self._session.tokenizer.get_added_tokens_decoder().values()
-        self.marks: Sequence[str] = [token.content for token in known if token.special]
+        self.marks = self._session.marks
         weights = self._session.weights
-        self._kinds = weights["embeddings.token_type_embeddings.weight"]
         self._layers = [(weights[f"{at}.weight"].T, weights[f"{at}.bias"]) for at in ("pooler.dense", "classifier")]
-        if len(self._kinds) != 2 or self._layers[1][0].shape != (shape.width, 1):
+        if self._session.kinds != 2 or self._layers[1][0].shape != (shape.width, 1):
             raise Unsuited("its parts do not fit each other")
         self.predict([(".", ".")])  # sizes that do not fit each other show when it runs
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The score of each pair, computed as one batch."""
-        encodings = self._session.tokenizer.encode_batch(list(pairs))
-        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
-        tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
-        kinds = np.zeros_like(tokens)
-        for row, encoding in enumerate(encodings):
-            tokens[row, : len(encoding.ids)] = encoding.ids
-            kinds[row, : len(encoding.ids)] = encoding.type_ids
-        hidden = self._session.hidden(tokens, lengths, self._kinds[kinds])
+        hidden, _ = self._session.read(self._session.tokenizer.encode_batch(list(pairs)))
         (pool, pool_bias), (classify, bias) = self._layers
         scores: list[float] = (np.tanh(hidden[:, 0] @ pool + pool_bias) @ classify + bias)[:, 0].tolist()
         return scores

@@ -7,9 +7,9 @@ import hashlib
 import io
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -167,27 +167,48 @@ def _reopened(directory: Path, runtime: RuntimeName, identity: str) -> SentenceE
     return found
 
 
+def load_torch_model(kind: Literal["SentenceTransformer", "CrossEncoder"], directory: Path, what: str) -> Any:
+    """A model of this class of sentence-transformers, from a local directory, on the processor.
+
+    A cross-encoder is read from safetensors alone, without code of its own, and tells its scores as they are.
+
+    Args:
+        what: the model's name in errors.
+
+    Raises:
+        MissingPartError: the library is not installed.
+        ModelError: the model cannot be loaded.
+    """
+    options: dict[str, Any] = {"device": "cpu", "local_files_only": True}
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            library = import_sentence_transformers()
+            import torch
+
+            if kind == "CrossEncoder":
+                options |= {"trust_remote_code": False, "model_kwargs": {"use_safetensors": True}}
+                # The order is all that is wanted, and a sigmoid makes large scores alike.
+                options["activation_fn"] = torch.nn.Identity()
+            return getattr(library, kind)(str(directory), **options)
+    except ImportError as error:
+        raise MissingPartError(
+            f"sentence-transformers cannot be loaded: {error}",
+            hint=f"Install it with: {add_packages('sentence-transformers')}",
+        ) from error
+    except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
+        raise ModelError(
+            f"{what} in {directory} cannot be loaded: {error}", hint="Check that its files are complete."
+        ) from error
+
+
 class _TorchRuntime:
     """The model run by sentence-transformers."""
 
     def __init__(self, directory: Path) -> None:
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                library = import_sentence_transformers()
-                import torch
-
-                self._model: Any = library.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
-        except ImportError as error:
-            raise MissingPartError(
-                f"sentence-transformers cannot be loaded: {error}",
-                hint=f"Install it with: {add_packages('sentence-transformers')}",
-            ) from error
-        except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
-            raise ModelError(
-                f"the embedder in {directory} cannot be loaded: {error}", hint="Check that its files are complete."
-            ) from error
+        self._model = load_torch_model("SentenceTransformer", directory, "the embedder")
         self._lock = threading.Lock()
-        self.backend = f"torch {torch.__version__} {str(self._model.dtype).removeprefix('torch.')}"
+        version = sys.modules["torch"].__version__
+        self.backend = f"torch {version} {str(self._model.dtype).removeprefix('torch.')}"
         self.dimensions = int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -265,11 +286,12 @@ class _Counts(dict[str, int]):
     def _of_parts(self, word: str) -> int:
         """Tokens of a word that the tokenizer parts into runs of letters and digits, and single marks."""
         assert self._bert is not None
+        whole, lowercase = self._bert
         runs = _RUN.findall(word)
         marks = len(word) - sum(map(len, runs))
-        if self._bert.lowercase:
+        if lowercase:
             runs = [run.lower() for run in runs]
-        return marks + sum(1 if run in self._bert.whole else self._counted_once(run) for run in runs)
+        return marks + sum(1 if run in whole else self._counted_once(run) for run in runs)
 
     def _counted_once(self, run: str) -> int:
         count = self.get(run)
@@ -282,22 +304,14 @@ class _Counts(dict[str, int]):
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
 
-@dataclass(frozen=True)
-class _Bert:
-    """What of BERT's tokenizer counts the tokens of a plain word without it.
+def _plain_bert(file: Path) -> tuple[frozenset[str], bool] | None:
+    """What counts the tokens of a plain word without the tokenizer in the file; None where that is not BERT's.
 
-    Attributes:
-        whole: runs of letters and digits of ASCII that are one token.
-        lowercase: words are made lower case before.
-    """
+    BERT's parts words at every mark, and WordPiece takes the longest piece that it knows, so that a run in its
+    vocabulary is one token (Devlin et al. 2019; Wu et al. 2016, section 4.1).
 
-    whole: frozenset[str]
-    lowercase: bool
-
-
-def _plain_bert(file: Path) -> _Bert | None:
-    """The tokenizer in the file, if it is BERT's: it parts words at every mark, and WordPiece takes the longest piece
-    that it knows, so that a run in its vocabulary is one token (Devlin et al. 2019; Wu et al. 2016, section 4.1).
+    Returns:
+        The runs of letters and digits of ASCII that are one token, and whether words are made lower case before.
     """
     try:
         found = json.loads(file.read_bytes())
@@ -310,7 +324,7 @@ def _plain_bert(file: Path) -> _Bert | None:
         lowercase = bool(normalizer["lowercase"])
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    return _Bert(whole, lowercase) if bracketed and kinds == _BERT_KINDS else None
+    return (whole, lowercase) if bracketed and kinds == _BERT_KINDS else None
 
 
 def token_counts(directory: Path) -> TokenCounts | None:

@@ -83,13 +83,9 @@ class SpanReader:
         if self._head[0].shape != (2, shape.width) or self._head[1].shape != (2,):
             raise _damaged(adapter, "its last layer does not fit the encoder")
         self._session = BertSession(base, shape, threads, weights=known)
-        self._kinds = known["embeddings.token_type_embeddings.weight"]
         self._counter = copy.deepcopy(self._session.tokenizer)
         self._counter.no_truncation()
         self._session.tokenizer.enable_truncation(shape.longest, strategy="only_second")
-        self._marks = [
-            token.content for token in self._session.tokenizer.get_added_tokens_decoder().values() if token.special
-        ]
         self._room = shape.longest - 8
         self._lock = threading.Lock()
 
@@ -120,10 +116,8 @@ class SpanReader:
         if len(self._counter.encode(question, add_special_tokens=False).ids) > self._room // 2:
             return None
         encoding = self._session.tokenizer.encode(question, passage)
-        tokens = np.array([encoding.ids], dtype=np.int64)
-        kinds = self._kinds[np.array([encoding.type_ids])]
-        hidden = self._session.hidden(tokens, np.array([tokens.shape[1]], dtype=np.int32), kinds)[0]
-        logits = hidden @ self._head[0].T + self._head[1]
+        hidden, _ = self._session.read([encoding])
+        logits = hidden[0] @ self._head[0].T + self._head[1]
         inside = [i for i, part in enumerate(encoding.sequence_ids) if part == 1]
         if not inside:
             return None
@@ -132,7 +126,7 @@ class SpanReader:
     def _plain(self, text: str) -> str:
         """As the tokenizer may see it: bounded, without half surrogate pairs and without its own marks."""
         text = text[:_READ_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-        for mark in self._marks:
+        for mark in self._session.marks:
             text = text.replace(mark, " ")
         return text
 

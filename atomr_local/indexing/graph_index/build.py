@@ -393,44 +393,31 @@ class GraphBuild:
     # -- the build itself
 
     def _build(self) -> None:
-        stages = {"reading": self._end_reading, "naming": self._choose_labels, "labelling": self._load_and_index}
+        """Every step looks at what the last commits say, and does what is left of it."""
+        context = self._context
         with NamesWriter(self._scratch) as names:
             loader = Loader(self._scratch)
             try:
-                PieceWriter(self._context, names, loader).run()
-                while self._context.stage in stages:  # each leads to the next
-                    stages[self._context.stage](names, loader)
+                PieceWriter(context, names, loader).run()
+                if not context.triples:
+                    skipped = Skipped.restored(names.progress["skipped"])
+                    raise context.ledger.empty_input_error("facts", skipped, context.passed_over)
+                context.report("indexing names", context.total)
+                if not names.progress.get("named"):
+                    self._choose_labels(names)
+                self._load_labels(names, loader)
+                context.report("indexing names", context.total)
+                if not names.progress.get("indexed"):
+                    names.index(names.progress | {"indexed": True})
+                context.take_loaded(loader, 0, "loading names")
+                context.commit(stage="publishing", counts=self._counts(names, loader), said=self._said(names))
             finally:
                 loader.close()
 
-    def _end_reading(self, names: NamesWriter, loader: Loader) -> None:
-        context = self._context
-        if not context.triples:
-            skipped = Skipped.restored(names.progress["skipped"])
-            raise context.ledger.empty_input_error("facts", skipped, context.passed_over)
-        context.commit(stage="naming", said=self._said(names))
-
-    def _choose_labels(self, names: NamesWriter, loader: Loader) -> None:
-        context = self._context
-        context.report("indexing names", context.total)
-        if not names.progress.get("named"):
-            subset = context.selection
-            names.choose(
-                names.progress | {"named": True},
-                (lambda iri: subset.role(_number(iri)) > Role.CLASS) if context.sliced else None,
-            )
-        count, few = names.unlabelled()
-        unlabelled = {"unlabelled": {"count": count, "samples": few}} if count else {}
-        context.commit(stage="labelling", label=0, said=context.ledger.state["said"] | unlabelled)
-
-    def _load_and_index(self, names: NamesWriter, loader: Loader) -> None:
-        context = self._context
-        self._load_labels(names, loader)
-        context.report("indexing names", context.total)
-        if not names.progress.get("indexed"):
-            names.index(names.progress | {"indexed": True})
-        context.take_loaded(loader, 0, "loading names")
-        context.commit(stage="publishing", counts=self._counts(names, loader))
+    def _choose_labels(self, names: NamesWriter) -> None:
+        subset = self._context.selection
+        kept = (lambda iri: subset.role(_number(iri)) > Role.CLASS) if subset.sliced else None
+        names.choose(names.progress | {"named": True}, kept)
 
     def _counts(self, names: NamesWriter, loader: Loader) -> dict[str, int]:
         entities, properties = names.counts()
@@ -449,12 +436,13 @@ class GraphBuild:
                 "entities": len(self._context.selection.subjects),
                 "titles_not_found": self._context.ledger.state.get("missing", 0),
             }
-        return said
+        count, few = names.unlabelled()
+        return said | ({"unlabelled": {"count": count, "samples": few}} if count else {})
 
     def _load_labels(self, names: NamesWriter, loader: Loader) -> None:
         spool = Spool(self._scratch)
         piece = max(int(self._context.ledger.state.get("loaded", 0)), int(names.progress["piece"]))
-        last = int(self._context.ledger.state["label"])
+        last = int(self._context.ledger.state.get("label", 0))
 
         def load() -> None:
             nonlocal piece

@@ -1,14 +1,15 @@
-"""A text build: articles → passages → vectors → table, committed in batches.
+"""A text build: articles → passages → vectors → shards → table.
 
-The ledger's last state names a place in the input and the version of the table at that place. What was written after it
-(by a run that was killed before it could commit) is undone when the build continues.
+The input is read once, in order, and cut into shards. The ledger counts the shards that are on the disk and names the
+place in the input behind the last of them, where a build that was killed goes on. When all is read, the table is put
+together from the shards; a run that is killed meanwhile begins that again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,16 +21,18 @@ from atomr_local.indexing.builds.space import require_space, write_error
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.detect import ReadOptions, open_articles
 from atomr_local.indexing.readers.lines import Skipped
-from atomr_local.indexing.text_index.catalog import Catalog, content_hash, kept_kind, passage_id
-from atomr_local.indexing.text_index.chunking import Passage, Tokens, passage_heading, passages
-from atomr_local.indexing.text_index.page_worker import given_passages
-from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
+from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, content_hash, kept_kind, passage_id
+from atomr_local.indexing.text_index.chunking import Passage, Tokens, given_passages, passage_heading, passages
+from atomr_local.indexing.text_index.shards import Shard, Shards, write_shard
+from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, PassageTable, share_table
+from atomr_local.indexing.text_index.vectors import VectorCache
 from atomr_local.language.names import name_key
 from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from atomr_local.indexing.embedding.embedder import Embedder
-    from atomr_local.indexing.text_index.vectors import VectorCache
 
 
 # Reads the input files of a text build: what is wanted of them, and what is done where one cannot be read.
@@ -98,16 +101,18 @@ def require_one_readable(files: Sequence[Path], selection: ArticleSelection) -> 
 
 
 PASSAGE_WORDS = 120
-BATCH = 512  # passages embedded and committed together
-WORDS_BATCH = 4096  # passages committed together that are not embedded yet
+BATCH = 512  # passages of a shard, embedded together
+WORDS_BATCH = 4096  # passages of a shard that are not embedded yet
 # Articles and redirects without new passages are committed after this many.
 QUIET_RECORDS = 5_000
-# Each commit leaves small files and a version of the table; they are put together every so many.
+# Each change of a table leaves small files and a version of it; they are put together every so many.
 COMPACT_EVERY = 200
 # What is read, its passages where they are cut already, and the bytes of its file read so far.
 Read = tuple[Article | Redirect, list[Passage] | None, int]
-# Before enough is read to tell: text twice, vectors and indexes, for plain text; a packed file needs more.
+# Before enough is read to tell, for plain text: the shards of it, with the text twice and vectors.
 _BYTES_PER_INPUT_BYTE = 3
+# Bytes of the table with its indexes, and of what is needed while these are made, for each byte of the shards.
+_TABLE_SHARE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +133,18 @@ class State:
     """What the ledger keeps.
 
     Attributes:
-        stage: reading, indexing, tidying.
-        version, rows: of the table.
-        forgetting: old versions are being removed, perhaps this one too; the rows stay as they are meanwhile.
+        stage: reading; or merging, when all is read.
+        shards: how many there are.
         seq, base: highest number in the catalogue, now and before this build.
-        file, record, taken: the place: `taken` passages of this record are in the table; 0 when it is done with.
+        file, record, taken: the place: `taken` passages of this record are in shards; 0 when it is done with.
         articles, replaced, unchanged: articles taken in by this build, and those among them that were known.
-        passages: embedded by this build.
-        trained: rows that the vector index was trained on.
+        passages: in the shards.
         done: bytes of the input read.
         lost: how much of the articles the reader's limits left out, by its name.
     """
 
     stage: str = "reading"
-    version: int = 0
-    rows: int = 0
-    forgetting: bool = False
+    shards: int = 0
     seq: int = 0
     base: int = 0
     file: int = 0
@@ -153,7 +154,6 @@ class State:
     replaced: int = 0
     unchanged: int = 0
     passages: int = 0
-    trained: int = 0
     done: int = 0
     skipped: dict[str, Any] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
@@ -164,9 +164,11 @@ class TextBuild:
     """One run, in the directory of its ledger.
 
     Attributes:
-        trained: rows that the vector index of the index that is added to was trained on.
+        base: directory of the index that is added to; it stays as it is.
+        trained: rows that the vector index was trained on: before, that of the base.
         vectors: whether passages are embedded as they are read; see `filling.py` for later.
-        made_before: vectors of texts that need not be embedded again.
+        known: vectors of texts that need not be embedded again.
+        counts: what the index holds in all, when it is done.
     """
 
     ledger: Ledger
@@ -175,23 +177,26 @@ class TextBuild:
     selection: ArticleSelection
     progress: Callable[[TextBuildProgress], None]
     cancellation: Cancellation
+    known: VectorCache
+    base: Path | None = None
     trained: int = 0
     vectors: bool = True
-    made_before: VectorCache | None = None
     state: State = field(default_factory=State, init=False)
     skipped: Skipped = field(default_factory=Skipped, init=False)
+    counts: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._total = sum(item.size for item in self.ledger.inputs)
         self._tokens = tokens_of(self.embedder)
+        self._shards = Shards(self.ledger.directory)
         self._pending: list[dict[str, Any]] = []
-        self._obsolete: list[str] = []
-        self._quiet = self._flushes = self._fragments = self._wanted = 0
-        self._table: PassageTable
+        self._replaced: dict[int, list[str]] = {}
+        self._quiet = self._flushes = self._wanted = 0
         self._catalog: Catalog
+        self._table: PassageTable
 
     def run(self) -> None:
-        """Read, index and tidy, from where the ledger stands.
+        """Read, put together and index, from where the ledger stands.
 
         Raises:
             InputError: an input is damaged or not what it claims, or there is no article in any of them.
@@ -205,24 +210,21 @@ class TextBuild:
                 if not self.state.articles:
                     wanted = "articles" if self.selection.titles is None else "articles of the given titles"
                     raise self.ledger.empty_input_error(wanted, self.skipped)
-                self._commit(stage="indexing")
-            if self.state.stage == "indexing":
-                self._report("indexing")
-                self.cancellation.check()
-                self._require_space(finishing=True)
-                trained = self._table.index(self.state.trained)
-                self._commit(stage="tidying", trained=trained)
+                self._commit(stage="merging")
+            self._report("indexing")
+            self.cancellation.check()
+            self._require_space(finishing=True)
+            self._merge()
+            self.trained = self._table.index(self.trained)
             self._catalog.settle(self.state.base)
             self._table.forget()
             self._table.check_indexed()
-            self._check_counts()
+            self.counts = self._catalog.counts()
         finally:
             self._catalog.close()
-
-    def counts(self) -> dict[str, int]:
-        """What the index holds in all."""
-        with closing(Catalog(self.ledger.directory)) as catalog:
-            return catalog.counts()
+        if self.counts["passages"] != (rows := self._table.rows):
+            problem = f"it has {rows} passages where its articles have {self.counts['passages']}"
+            raise _damaged(self.ledger.directory, problem)
 
     def embedded(self) -> int:
         """How many passages of the index have a vector."""
@@ -230,28 +232,22 @@ class TextBuild:
 
     def _open(self) -> None:
         directory = self.ledger.directory
-        self._table = PassageTable(directory, self.embedder.dimensions)
+        if not self.ledger.state and self.base is not None:
+            shutil.copy2(self.base / CATALOG, directory / CATALOG)
         self._catalog = self._new_catalog(directory)
         if not self.ledger.state:
             base = self._catalog.last()
-            self.state = State(
-                version=self._table.version, rows=self._table.rows, seq=base, base=base, trained=self.trained
-            )
+            self.state = State(seq=base, base=base)
             return
         try:
             state = self.state = State(**self.ledger.state)
             self.skipped = Skipped.restored(state.skipped)
         except (KeyError, TypeError, ValueError) as error:
             raise _damaged(directory, "the build's progress file is damaged") from error
-        # A version whose removal was begun may lack files: the present one, with the same rows, is kept.
-        keep = state.forgetting or state.stage == "tidying"
-        if not (keep or self._table.go_back(state.version)) or self._table.rows != state.rows:
-            raise _damaged(directory, f"it has {self._table.rows} passages where there were {state.rows}")
+        if missing := self._shards.missing(state.shards):
+            raise _damaged(directory, f"{missing[0].name} is missing")
         if state.stage == "reading":
             self._catalog.go_back(state.seq)
-        if state.forgetting:
-            self._table.forget()
-            self._commit(forgetting=False)
 
     def _new_catalog(self, directory: Path) -> Catalog:
         """The catalogue that this build keeps."""
@@ -291,7 +287,7 @@ class TextBuild:
         return limit is not None and self.state.articles >= limit and not self.state.taken
 
     def _take(self, article: Article, cut: list[Passage] | None, number: int, taken: int) -> None:
-        """Take an article in, cut into passages or not yet; `taken` of them are in the table already."""
+        """Take an article in, cut into passages or not yet; `taken` of them are in shards already."""
         state = self.state
         if not self.selection.wants(article):
             self._went(article.record)
@@ -306,15 +302,21 @@ class TextBuild:
         for ordinal, passage in enumerate(cut[taken:], taken):
             self._pending.append(_row(article, ordinal, passage, metadata))
             state.taken = ordinal + 1
+            if len(self._pending) % self._shard_size() == 0:
+                self._quiet = 0  # counted from the last end of a shard, written or not
             if len(self._pending) >= self._at_once():
                 self._flush()
         for what, number_lost in article.lost.items():
             state.lost[what] = state.lost.get(what, 0) + number_lost
         self._went(article.record)
 
+    def _shard_size(self) -> int:
+        """Passages of a shard."""
+        return BATCH if self.vectors else WORDS_BATCH
+
     def _at_once(self) -> int:
         """Passages written and committed together."""
-        return BATCH if self.vectors else WORDS_BATCH
+        return self._shard_size()
 
     def _is_news(self, article: Article, number: int, parts: int) -> bool:
         """Enter the article in the catalogue; whether its passages have to be made."""
@@ -334,8 +336,12 @@ class TextBuild:
             state.unchanged += 1
             return False
         state.replaced += 1
-        self._obsolete += known.passage_ids()
+        self._replace(known.passage_ids())
         return True
+
+    def _replace(self, passages: list[str]) -> None:
+        """Let these passages go with the shard that what is taken in next comes into."""
+        self._replaced.setdefault(len(self._pending) // self._shard_size(), []).extend(passages)
 
     def _went(self, record: int) -> None:
         """This record is done with."""
@@ -347,60 +353,59 @@ class TextBuild:
     def _flush(self) -> None:
         """Write what is pending and commit it."""
         self.cancellation.check()
-        batch, self._pending = self._pending, []
-        self._give_vectors(batch)
+        rows, replaced, size = self._pending, self._replaced, self._shard_size()
+        self._pending, self._replaced = [], {}
+        for row, vector in zip(rows, self.known.get([row[SEARCHED] for row in rows]), strict=True):
+            row[VECTOR] = vector
         self._require_space()
-        if self._obsolete:
-            self._table.delete(self._obsolete)
-            self._obsolete = []
-        if batch:
-            self._append(batch)
+        count = max(-(-len(rows) // size), max(replaced, default=-1) + 1)
+        shards = [Shard(rows[n * size : (n + 1) * size], replaced.get(n, [])) for n in range(count)]
+        self._write(shards)
         self._catalog.commit()
         self._quiet = 0
-        self._commit(passages=self.state.passages + len(batch))
+        self._commit(shards=self.state.shards + len(shards), passages=self.state.passages + len(rows))
         self._report("embedding" if self.vectors else "reading")
         self._flushes += 1
-        self._fragments += max(1, -(-len(batch) // BATCH)) if self.vectors else 1
-        if self._fragments >= COMPACT_EVERY:
-            self._fragments = 0
-            self._table.compact()
-            self._commit(forgetting=True)
-            self._table.forget()
-            self._commit(forgetting=False)
 
-    def _give_vectors(self, batch: list[dict[str, Any]]) -> None:
-        if self.vectors:
-            self._embed(batch)
+    def _write(self, shards: Sequence[Shard]) -> None:
+        """Write these shards behind those that there are."""
+        embedder = self.embedder if self.vectors else None
+        for number, shard in enumerate(shards, self.state.shards):
+            write_shard(shard, self._shards.file(number), self.embedder.dimensions, embedder)
 
-    def _embed(self, batch: list[dict[str, Any]]) -> None:
-        if self.made_before is not None:
-            for row, known in zip(batch, self.made_before.get([row[SEARCHED] for row in batch]), strict=True):
-                row[VECTOR] = known
-        new = [row for row in batch if row.get(VECTOR) is None]
-        for row, vector in zip(new, encode_all(self.embedder, [row[SEARCHED] for row in new]), strict=True):
-            row[VECTOR] = vector
+    def _merge(self) -> None:
+        """Put the table together: that of the base, and the shards in their order."""
+        directory = self.ledger.directory
+        shutil.rmtree(directory / f"{TABLE}.lance", ignore_errors=True)
+        if self.base is not None:
+            share_table(self.base, directory)
+        table = self._table = PassageTable(directory, self.embedder.dimensions)
+        for number, (replaced, batches) in enumerate(self._shards.runs(self.state.shards), 1):
+            table.delete(replaced)
+            table.append(self._unless_cancelled(batches))
+            if number % COMPACT_EVERY == 0:
+                table.forget()
 
-    def _append(self, batch: list[dict[str, Any]]) -> None:
-        self._table.append(batch)
+    def _unless_cancelled(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.cancellation.check()
+            yield batch
 
     def _commit(self, **changes: Any) -> None:
         state = self.state
         for name, value in changes.items():
             setattr(state, name, value)
-        state.version, state.rows, state.skipped = self._table.version, self._table.rows, asdict(self.skipped)
+        state.skipped = asdict(self.skipped)
         try:
             self.ledger.commit(asdict(state))
         except OSError as error:
             raise write_error("the ledger of the text index", error, resumable=True) from error
 
-    def _check_counts(self) -> None:
-        parts = self._catalog.counts()["passages"]
-        if parts != self._table.rows:
-            problem = f"it has {self._table.rows} passages where its articles have {parts}"
-            raise _damaged(self.ledger.directory, problem)
-
     def _require_space(self, *, finishing: bool = False) -> None:
-        """Room for a second copy of what there is, which compaction and indexes make, and for the rest of the input."""
+        """Room for the rest of the shards, for the table that is put together from them, and for its indexes.
+
+        Of an index that is added to, what is rewritten may be all of it.
+        """
         directory = self.ledger.directory
         # Asking for the size of a large directory takes longer than one batch is worth.
         if self._flushes % 16 and not finishing:
@@ -411,7 +416,8 @@ class TextBuild:
         everything = self.selection.limit is None and self.selection.titles is None
         whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
         whole = whole if everything else size
-        self._wanted = int(whole - size + whole)
+        before = store.directory_size(self.base) if self.base is not None else 0
+        self._wanted = int(whole - size + _TABLE_SHARE * whole) + before
         require_space(directory, self._wanted, "this index")
 
     def _report(self, stage: str) -> None:
@@ -433,18 +439,6 @@ def cut_article(article: Article, tokens: Tokens | None) -> list[Passage]:
     if (given := given_passages(article)) is not None:
         return given
     return list(passages(article.text, PASSAGE_WORDS, article.sections, title=article.title, tokens=tokens))
-
-
-def encode_all(embedder: Embedder, texts: list[str]) -> list[Any]:
-    """The vector of each text, in the order of the texts."""
-    # Texts of like length beside each other are padded less.
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    vectors: list[Any] = [None] * len(texts)
-    if not texts:
-        return vectors
-    for i, vector in zip(order, embedder.encode([texts[i] for i in order]), strict=True):
-        vectors[i] = vector
-    return vectors
 
 
 def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:

@@ -12,28 +12,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.errors import InputError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds.ledger import Ledger, read_ledger, unfinished_build_error
+from atomr_local.indexing.builds.ledger import read_ledger
 from atomr_local.indexing.builds.publishing import LEDGER
-from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.readers.base import Article, Section, encodable
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, spelled
 from atomr_local.indexing.readers.documents.kinds import MARKDOWN
 from atomr_local.indexing.readers.documents.process import PARSERS, DocumentParser
-from atomr_local.indexing.text_index.build import (
-    PASSAGE_WORDS,
-    ArticleSelection,
-    TextBuild,
-    TextBuildProgress,
-    tokens_of,
-)
+from atomr_local.indexing.text_index.build import ArticleSelection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import content_hash
 from atomr_local.indexing.text_index.chunking import CHUNKER
 from atomr_local.indexing.text_index.document_catalog import (
@@ -45,18 +39,17 @@ from atomr_local.indexing.text_index.document_catalog import (
 )
 from atomr_local.indexing.text_index.index import (
     EMBEDDED_AT_ONCE,
-    LAYOUT,
-    WORDS_FIRST,
+    BuildOrder,
+    Mode,
+    Progress,
     Vectors,
     changeable,
-    decided_later,
-    link,
+    fresh_settings,
     now,
-    outcome,
 )
-from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
-from atomr_local.indexing.text_index.vectors import SETTING, made_before, noted, take_over
-from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
+from atomr_local.indexing.text_index.shards import Shard
+from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
+from atomr_local.indexing.text_index.vectors import REUSED
 from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
@@ -69,7 +62,6 @@ _VERSION = 6
 _TITLE_WITHIN = 2_000
 _REASONS_TOLD = 3
 _MOST_NOTES = 20
-_REUSED = 20_000  # passages whose vectors are looked up again for one file
 # Nanoseconds within which a system may give two changes of a file one time.
 _ONE_TICK = 20_000_000
 
@@ -159,8 +151,7 @@ class DocumentsBuild(TextBuild):
     """One run over the files of `folders`."""
 
     folders: tuple[Folder, ...] = ()
-    _vectors: dict[str, Any] = field(default_factory=dict, init=False)
-    _of_file: dict[str, Any] = field(default_factory=dict, init=False)
+    _before: PassageTable | None = field(default=None, init=False)  # of the base
 
     def _new_catalog(self, directory: Path) -> DocumentCatalog:
         return DocumentCatalog(directory)
@@ -252,8 +243,7 @@ class DocumentsBuild(TextBuild):
         """Take in what was read of a file, and take out what it held before and holds no more."""
         before = known.articles if known is not None else []
         same = self._documents.with_digest(digest) if digest and texts else []
-        self._of_file = self._known_vectors([*before, *(article for one in same for article in one.articles)])
-        self._vectors.update(self._of_file)
+        self._remember_vectors([*before, *(article for one in same for article in one.articles)])
         # Listed again when it is taken in whole: what a killed run took in of it in part is then known for that.
         self._documents.drop_document(found.path)
         articles, notes, aliases = [], [], []
@@ -271,7 +261,6 @@ class DocumentsBuild(TextBuild):
             kept = list(dict.fromkeys(notes))[:_MOST_NOTES]
             found = replace(found, stamp=stamp, digest=digest, notes=kept, articles=articles, aliases=aliases)
         self._list(found, stamp=found.stamp)
-        self._of_file = {}
 
     def _list(self, document: ListedDocument, *, stamp: str) -> None:
         self.state.seq += 1
@@ -279,7 +268,7 @@ class DocumentsBuild(TextBuild):
 
     def _take_out(self, article: str) -> None:
         self.state.seq += 1
-        self._obsolete += self._documents.take_out(self.state.seq, article)
+        self._replace(self._documents.take_out(self.state.seq, article))
 
     def _is_news(self, article: Article, number: int, parts: int) -> bool:
         """As of other builds; a file that changed between two runs of one build replaces what it was in the first."""
@@ -291,24 +280,19 @@ class DocumentsBuild(TextBuild):
             return True
         if known.hash == digest and known.passages == parts:
             return False
-        self._obsolete += known.passage_ids()
+        self._replace(known.passage_ids())
         return True
 
-    def _known_vectors(self, articles: list[str]) -> dict[str, Any]:
-        """The vectors of these articles' passages, by what was embedded: what stays the same is not embedded again."""
-        return self._table.vectors(list(dict.fromkeys(articles)), _REUSED) if articles else {}
+    def _remember_vectors(self, articles: list[str]) -> None:
+        """Look up the vectors of these articles' passages: what stays the same is not embedded again."""
+        if articles and self.base is not None:
+            self._before = self._before or PassageTable(self.base, self.embedder.dimensions)
+            self.known.remember(self._before.vectors(list(dict.fromkeys(articles)), REUSED))
 
-    def _give_vectors(self, batch: list[dict[str, Any]]) -> None:
-        new = []
-        for row in batch:
-            vector = self._vectors.get(row[SEARCHED])
-            if vector is None:
-                new.append(row)
-            else:
-                row[VECTOR] = vector
-        if new:
-            super()._give_vectors(new)
-        self._vectors = dict(self._of_file)
+    def _write(self, shards: Sequence[Shard]) -> None:
+        super()._write(shards)
+        if self.vectors:  # another file may have the same text
+            self.known.remember({row[SEARCHED]: row[VECTOR] for shard in shards for row in shard.rows})
 
     def _report(self, stage: str) -> None:
         done = self._total if stage == "indexing" else min(self.state.done, self._total)
@@ -420,9 +404,7 @@ def digest_text(documents: Sequence[ListedDocument]) -> bytes:
 
 # Text indexes of folders of documents: built, and brought up to date.
 
-Progress = Callable[[TextBuildProgress], None]
 _UNREAD_KEPT = 1_000  # files whose problem the manifest tells
-_SCANNED = 100_000  # passages; an index with more is not read through after a sync
 
 
 @dataclass(frozen=True)
@@ -523,84 +505,21 @@ def _run(
     tell: Callable[[str], None] | None,
     cancellation: Cancellation | None,
 ) -> store.Manifest:
-    settings: dict[str, Any] = {
-        "mode": "sync" if base is not None else "build",
-        "layout": LAYOUT,
-        "embedder": embedder.identity,
-        "passage_words": PASSAGE_WORDS,
-        "passage_tokens": budget.most if (budget := tokens_of(embedder)) is not None else None,
-        "chunker": CHUNKER,
-        "format": "documents",
-        "folders": as_settings(folders),
-    }
-    if base is not None:
-        settings["base"] = store.sha256_of(base[0] / store.MANIFEST)
-    cancellation = cancellation or Cancellation()
-    try:
-        with publishing.resumable("text", name) as scratch:
-            left = read_ledger(scratch)
-            if base is not None and left is not None and left.settings.get("mode") != "sync":
-                raise unfinished_build_error("text", name)
-            later = decided_later(vectors, base[1] if base is not None else None, left)
-            if later is None:
-                later = text_bytes(folders, prefixed(folders)) > EMBEDDED_AT_ONCE
-            if later:
-                settings["vectors"] = "later"
-            ledger = Ledger.open(scratch, "text", [], settings, cancellation=cancellation)
-            if tell is not None:
-                _tell_start(tell, ledger)
-            if base is not None and not ledger.resumed:
-                link(base[0], scratch)
-            trained = int(base[1].settings.get("trained_rows", 0)) if base is not None else 0
-            with made_before(name, embedder) as known:
-                build = DocumentsBuild(
-                    ledger, [], embedder, ArticleSelection(), progress or (lambda _: None), cancellation,
-                    trained=trained, folders=folders, vectors=not later, made_before=known,
-                )  # fmt: skip
-                try:
-                    build.run()
-                except KnowledgeIndexError as error:
-                    after_failed_write(scratch, error)
-                    raise
-                if later:
-                    take_over(known, scratch, embedder)
-            manifest = _manifest(name, build, ledger, embedder, folders)
-            scan = base is None or manifest.counts["passages"] < _SCANNED
-            check_before_publishing(scratch, manifest, cancellation, scan=scan)
-            return store.read_manifest(publishing.publish(scratch, manifest))
-    except OSError as error:
-        kept = something_done(publishing.unfinished_path("text", name))
-        raise write_error(f"the text index {name!r}", error, resumable=kept) from error
+    def described(build: TextBuild) -> tuple[list[store.InputFile], dict[str, Any]]:
+        listed = listed_documents(build.ledger.directory)
+        inputs = []
+        for number, folder in enumerate(folders):
+            own = [document for document in listed if document.root == number]
+            digest = hashlib.sha256(digest_text(own)).hexdigest()
+            inputs.append(store.InputFile(str(folder.root.absolute()), sum(document.size for document in own), digest))
+        told = {"documents": report_of(listed, _UNREAD_KEPT), "last_sync": now()}
+        return inputs, fresh_settings(build) | told
 
-
-def _tell_start(tell: Callable[[str], None], ledger: Ledger) -> None:
-    if ledger.note:
-        tell(ledger.note)
-    if ledger.resumed:
-        tell(f"resuming an unfinished build after {ledger.state.get('passages', 0)} passages")
-    if ledger.settings.get("vectors") == "later" and ledger.settings["mode"] == "build":
-        tell(WORDS_FIRST)
-
-
-def _manifest(
-    name: str, build: DocumentsBuild, ledger: Ledger, embedder: Embedder, folders: Sequence[Folder]
-) -> store.Manifest:
-    listed = listed_documents(ledger.directory)
-    inputs = []
-    for number, folder in enumerate(folders):
-        own = [document for document in listed if document.root == number]
-        digest = hashlib.sha256(digest_text(own)).hexdigest()
-        inputs.append(store.InputFile(str(folder.root.absolute()), sum(document.size for document in own), digest))
-    settings = {key: value for key, value in ledger.settings.items() if key not in {"mode", "base", SETTING}} | {
-        "dimensions": embedder.dimensions,
-        "backend": getattr(embedder, "backend", ""),
-        **outcome(build),
-        "documents": report_of(listed, _UNREAD_KEPT),
-        "last_sync": now(),
-    }
-    counts = build.counts()
-    embedded = counts["passages"] if build.vectors else build.embedded()
-    return store.Manifest("text", name, counts, inputs, noted(settings, counts["passages"], embedded))
+    settings = {"format": "documents", "folders": as_settings(folders)}
+    mode: Mode = "sync" if base is not None else "build"
+    order = BuildOrder(name, mode, embedder, settings, vectors, [], base, progress, tell, cancellation)
+    make = partial(DocumentsBuild, files=[], selection=ArticleSelection(), folders=folders)
+    return order.carried_out(make, described, lambda: text_bytes(folders, prefixed(folders)) > EMBEDDED_AT_ONCE)
 
 
 def _compared(manifest: store.Manifest, before: list[ListedDocument], after: list[ListedDocument]) -> SyncReport:

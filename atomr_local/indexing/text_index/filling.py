@@ -21,9 +21,10 @@ from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.builds.space import require_space, write_error
-from atomr_local.indexing.text_index.build import BATCH, TextBuildProgress, encode_all
+from atomr_local.indexing.text_index.build import BATCH, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import changeable
+from atomr_local.indexing.text_index.shards import encode_all
 from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, PassageTable, connect, writing
 from atomr_local.indexing.text_index.vectors import VectorCache, discard_damaged, noted, vector_state
 from atomr_local.indexing.text_index.verify import check_before_publishing
@@ -171,16 +172,9 @@ def _put_together(name: str, manifest: store.Manifest, run: _Run) -> store.Manif
         if _stamp(directory) != stamp or store.read_manifest(directory) != manifest:
             return None
         table = PassageTable(scratch, embedder.dimensions)
-        done = 0
-        with closing(VectorCache(directory, embedder.identity, embedder.dimensions, keep=0)) as cache, writing(scratch):
-            rows = connect(directory).open_table(TABLE)
-            for batch in rows.search().select(table.schema.names).to_batches(_ROWS):
-                run.cancellation.check()
-                table.append(_with_vectors(batch, cache, embedder, table.schema))
-                done += batch.num_rows
-                run.progress(TextBuildProgress("putting together", done, done, passages))
+        table.append(_with_all_vectors(run, table.schema, passages))
         shutil.copy2(directory / CATALOG, scratch / CATALOG)
-        run.progress(TextBuildProgress("indexing", done, passages, passages))
+        run.progress(TextBuildProgress("indexing", passages, passages, passages))
         trained = table.index(0)
         table.forget()
         table.check_indexed()
@@ -192,8 +186,21 @@ def _put_together(name: str, manifest: store.Manifest, run: _Run) -> store.Manif
         return store.read_manifest(publishing.publish(scratch, new))
 
 
+def _with_all_vectors(run: _Run, schema: Any, passages: int) -> Iterator[Any]:
+    """The rows of the table, in which each gets its vector."""
+    embedder = run.embedder
+    done = 0
+    with closing(VectorCache(run.directory, embedder.identity, embedder.dimensions, keep=0)) as cache:
+        rows = connect(run.directory).open_table(TABLE)
+        for batch in rows.search().select(schema.names).to_batches(_ROWS):
+            run.cancellation.check()
+            yield _with_vectors(batch, cache, embedder, schema)
+            done += batch.num_rows
+            run.progress(TextBuildProgress("putting together", done, done, passages))
+
+
 def _with_vectors(batch: Any, cache: VectorCache, embedder: Embedder, schema: Any) -> Any:
-    """The rows as a table in which each has its vector."""
+    """The rows of the batch, each with its vector."""
     import numpy as np
     import pyarrow as pa
 
@@ -213,7 +220,7 @@ def _with_vectors(batch: Any, cache: VectorCache, embedder: Embedder, schema: An
         vectors[row] = vector
     made = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), embedder.dimensions)
     columns = [made if field.name == VECTOR else batch.column(field.name) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 @contextlib.contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,16 +29,14 @@ from atomr_local.indexing.text_index.build import (
     tokens_of,
 )
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
-from atomr_local.indexing.text_index.chunking import CHUNKER
-from atomr_local.indexing.text_index.page_worker import default_processes, page_work
-from atomr_local.indexing.text_index.table import PassageTable
+from atomr_local.indexing.text_index.chunking import CHUNKER, default_processes, page_work
+from atomr_local.indexing.text_index.table import PassageTable, share_table
 from atomr_local.indexing.text_index.vectors import (
     SETTING,
     copy_vectors,
-    made_before,
+    known_vectors,
     noted,
     take_over,
-    vector_files,
     vector_state,
 )
 from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
@@ -55,6 +54,7 @@ _SLOW_HASHING = 100_000_000  # bytes; less is hashed before anyone wonders
 WORDS_FIRST = "words first: the passages are embedded later"
 Progress = Callable[[TextBuildProgress], None]
 Engine = Literal["local", "ray"]
+Mode = Literal["build", "add", "sync"]
 Vectors = Literal["auto", "now", "later"]
 # Bytes of text up to which "auto" embeds at once: some 14,000 passages, four minutes of two processor cores.
 EMBEDDED_AT_ONCE = 10_000_000
@@ -113,19 +113,14 @@ def build_text_index(
         raise InputError("no input file is given")
     store.check_name(name)
     make = _engine(engine)
-    total = sum(store.input_size(file) for file in files)
     wanted = list(dict.fromkeys(titles)) if titles is not None else None
     keys = frozenset(map(name_key, wanted)) if wanted is not None else None
     work = page_work(processes or default_processes(), PASSAGE_WORDS, tokens_of(embedder))
     selection = ArticleSelection(format, limit, keys, replace(options or ReadOptions(), work=work))
+    for file in files:
+        store.input_size(file)
     require_one_readable(files, selection)  # what cannot be read at all is told before anything is loaded
     settings: dict[str, Any] = {
-        "mode": "add" if add else "build",
-        "layout": LAYOUT,
-        "embedder": embedder.identity,
-        "passage_words": PASSAGE_WORDS,
-        "passage_tokens": budget.most if (budget := tokens_of(embedder)) is not None else None,
-        "chunker": CHUNKER,
         "format": format,
         "limit": limit,
         "titles": _digest(selection.titles),
@@ -133,62 +128,145 @@ def build_text_index(
         "salvage": selection.options.salvage,
     }
     base = changeable(name, embedder) if add else None
-    if base is not None:
-        settings["base"] = store.sha256_of(base[0] / store.MANIFEST)
-    show = progress or (lambda _: None)
-    slow = total > _SLOW_HASHING
-    cancellation = cancellation or Cancellation()
-    try:
-        with publishing.resumable("text", name) as scratch:
-            left = read_ledger(scratch)
-            if add and left is not None and left.settings.get("mode") != "add":
-                raise unfinished_build_error("text", name)
-            if _is_later(vectors, base[1] if base is not None else None, left, files, limit, wanted):
-                settings["vectors"] = "later"
-            ledger = Ledger.open(
-                scratch,
-                "text",
-                # Ids of pages come from the table beside a dump: without it, or with another, the index is another.
-                [*files, *filter(None, map(page_props_beside, files))],
-                settings,
-                cancellation=cancellation,
-                hashing=lambda done: show(TextBuildProgress("checking the input", 0, done, total)) if slow else None,
+
+    def described(build: TextBuild) -> tuple[list[store.InputFile], dict[str, Any]]:
+        if base is not None:
+            return _added_to(base[1], build)
+        told = fresh_settings(build)
+        if titles_file is not None:  # not in the ledger: a build continues though the list of titles lies elsewhere now
+            told["asked"] = {"titles": str(titles_file.absolute())}
+        if wanted is not None:
+            with closing(CatalogReader(build.ledger.directory)) as reader:
+                missing = reader.missing(wanted)
+            told["not_found"] = {"count": len(missing), "samples": missing[:_MISSING_SHOWN]}
+        return list(build.ledger.inputs), told
+
+    # Ids of pages come from the table beside a dump: without it, or with another, the index is another.
+    inputs_hashed = [*files, *filter(None, map(page_props_beside, files))]
+    mode: Mode = "add" if add else "build"
+    order = BuildOrder(name, mode, embedder, settings, vectors, inputs_hashed, base, progress, tell, cancellation)
+    make_build = partial(make, files=files, selection=selection)
+    return order.carried_out(make_build, described, lambda: _is_large(files, limit, wanted))
+
+
+@dataclass(frozen=True)
+class BuildOrder:
+    """What one build of a text index is to do.
+
+    Attributes:
+        settings: what decides, beside the embedder and the way passages are cut, what is built.
+        inputs: files whose content decides too.
+        base: directory and manifest of the index that is changed; it stays as it is until the new one is whole.
+    """
+
+    name: str
+    mode: Mode
+    embedder: Embedder
+    settings: Mapping[str, Any]
+    vectors: Vectors
+    inputs: Sequence[Path]
+    base: tuple[Path, store.Manifest] | None
+    progress: Progress | None = None
+    tell: Callable[[str], None] | None = None
+    cancellation: Cancellation | None = None
+
+    def carried_out(
+        self,
+        make: Callable[..., TextBuild],
+        described: Callable[[TextBuild], tuple[list[store.InputFile], dict[str, Any]]],
+        is_large: Callable[[], bool],
+    ) -> store.Manifest:
+        """Build, or go on building, check and publish; the new index's manifest.
+
+        Args:
+            make: the build, of the arguments that all builds share.
+            described: inputs and settings for the manifest, of a build that has run.
+            is_large: whether there is so much text that it is embedded later where nobody says.
+
+        Raises:
+            InputError, KnowledgeIndexError, Cancelled: as of :func:`build_text_index`.
+        """
+        before = self.base[1] if self.base is not None else None
+        cancellation = self.cancellation or Cancellation()
+        show = self.progress or (lambda _: None)
+        try:
+            with publishing.resumable("text", self.name) as scratch:
+                left = read_ledger(scratch)
+                if before is not None and left is not None and left.settings.get("mode") != self.mode:
+                    raise unfinished_build_error("text", self.name)
+                later = decided_later(self.vectors, before, left)
+                later = is_large() if later is None else later
+                ledger = self._ledger(scratch, later, show, cancellation)
+                for message in self._about_start(ledger):
+                    (self.tell or (lambda _: None))(message)
+                with closing(known_vectors(self.name, self.embedder, later=later)) as known:
+                    build = make(
+                        ledger=ledger,
+                        embedder=self.embedder,
+                        progress=show,
+                        cancellation=cancellation,
+                        known=known,
+                        base=self.base[0] if self.base is not None else None,
+                        trained=int(before.settings.get("trained_rows", 0)) if before is not None else 0,
+                        vectors=not later,
+                    )
+                    try:
+                        with ledger.abandon_if_empty():
+                            build.run()
+                            ledger.check_inputs()
+                    except KnowledgeIndexError as error:
+                        after_failed_write(scratch, error)
+                        raise
+                if self.mode == "add" and self.base is not None:
+                    copy_vectors(self.base[0], scratch)
+                elif later:
+                    take_over(self.name, scratch, self.embedder)
+                inputs, settings = described(build)
+                counts = build.counts
+                whole = build.vectors and (before is None or SETTING not in before.settings)
+                embedded = counts["passages"] if whole else build.embedded()
+                settings = noted(settings, counts["passages"], embedded)
+                manifest = store.Manifest("text", self.name, counts, inputs, settings)
+                scan = self.base is None or counts["passages"] < _SCANNED
+                check_before_publishing(scratch, manifest, cancellation, scan=scan)
+                return store.read_manifest(publishing.publish(scratch, manifest))
+        except OSError as error:
+            kept = something_done(publishing.unfinished_path("text", self.name))
+            raise write_error(f"the text index {self.name!r}", error, resumable=kept) from error
+
+    def _ledger(self, scratch: Path, later: bool, show: Progress, cancellation: Cancellation) -> Ledger:
+        settings: dict[str, Any] = {
+            "mode": self.mode,
+            "layout": LAYOUT,
+            "embedder": self.embedder.identity,
+            "passage_words": PASSAGE_WORDS,
+            "passage_tokens": budget.most if (budget := tokens_of(self.embedder)) is not None else None,
+            "chunker": CHUNKER,
+            **self.settings,
+        }
+        if self.base is not None:
+            settings["base"] = store.sha256_of(self.base[0] / store.MANIFEST)
+        if later:
+            settings["vectors"] = "later"
+        total = sum(map(store.input_size, self.inputs))
+        hashing = None
+        if total > _SLOW_HASHING:
+            hashing = lambda done: show(TextBuildProgress("checking the input", 0, done, total))  # noqa: E731
+        return Ledger.open(scratch, "text", self.inputs, settings, cancellation=cancellation, hashing=hashing)
+
+    def _about_start(self, ledger: Ledger) -> Iterator[str]:
+        """What the user should know as the build begins."""
+        if ledger.note:
+            yield ledger.note
+        if self.mode == "add" and self.base is not None and _chunkers(self.base[1]) != [CHUNKER]:
+            yield (
+                "this index was built before passages were cut by the sentences of every script and by the "
+                "embedder's tokens; articles that are added or changed are cut so, the others stay as they are"
             )
-            for message in _about_start(ledger, base[1] if base is not None else None):
-                (tell or (lambda _: None))(message)
-            trained = int(base[1].settings.get("trained_rows", 0)) if base is not None else 0
-            later = settings.get("vectors") == "later"
-            if base is not None and not ledger.resumed:
-                link(base[0], scratch)
-            with made_before(name, embedder) as known:
-                build = make(
-                    ledger, files, embedder, selection, show, cancellation,
-                    trained=trained, vectors=not later, made_before=known,
-                )  # fmt: skip
-                _run(build, ledger)
-                if base is None and later:
-                    take_over(known, scratch, embedder)
-            if base is not None:
-                manifest = _added_to(name, base[1], build, ledger)
-                copy_vectors(base[0], scratch)
-            else:
-                manifest = _manifest(name, build, ledger, embedder, wanted, titles_file)
-            scan = not add or manifest.counts["passages"] < _SCANNED
-            check_before_publishing(scratch, manifest, cancellation, scan=scan)
-            return store.read_manifest(publishing.publish(scratch, manifest))
-    except OSError as error:
-        kept = something_done(publishing.unfinished_path("text", name))
-        raise write_error(f"the text index {name!r}", error, resumable=kept) from error
-
-
-def _run(build: TextBuild, ledger: Ledger) -> None:
-    try:
-        with ledger.abandon_if_empty():
-            build.run()
-            ledger.check_inputs()
-    except KnowledgeIndexError as error:
-        after_failed_write(ledger.directory, error)
-        raise
+        if ledger.resumed:
+            yield f"resuming an unfinished build after {ledger.state.get('passages', 0)} passages"
+        if ledger.settings.get("vectors") == "later" and self.mode != "sync":
+            yield WORDS_FIRST
 
 
 def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Manifest, list[str]]:
@@ -242,37 +320,19 @@ def _engine(engine: Engine) -> type[TextBuild]:
     return RayTextBuild
 
 
-def _manifest(
-    name: str,
-    build: TextBuild,
-    ledger: Ledger,
-    embedder: Embedder,
-    titles: list[str] | None,
-    titles_file: Path | None,
-) -> store.Manifest:
-    """The manifest of a new index."""
-    settings = {key: value for key, value in ledger.settings.items() if key not in ("mode", "vectors")} | {
-        "dimensions": embedder.dimensions,
-        "backend": getattr(embedder, "backend", ""),
-        **outcome(build),
-    }
-    counts = build.counts()
-    settings = noted(settings, counts["passages"], counts["passages"] if build.vectors else 0)
-    if titles_file is not None:  # not in the ledger: a build continues though the list of titles lies elsewhere now
-        settings["asked"] = {"titles": str(titles_file.absolute())}
-    if titles is not None:
-        with closing(CatalogReader(ledger.directory)) as reader:
-            missing = reader.missing(titles)
-        settings["not_found"] = {"count": len(missing), "samples": missing[:_MISSING_SHOWN]}
-    return store.Manifest("text", name, counts, list(ledger.inputs), settings)
+def fresh_settings(build: TextBuild) -> dict[str, Any]:
+    """What the manifest of a new index says of how it was built."""
+    kept = {key: value for key, value in build.ledger.settings.items() if key not in ("mode", "base", SETTING)}
+    made_by = {"dimensions": build.embedder.dimensions, "backend": getattr(build.embedder, "backend", "")}
+    return kept | made_by | _outcome(build)
 
 
-def _added_to(name: str, before: store.Manifest, build: TextBuild, ledger: Ledger) -> store.Manifest:
-    """The manifest of an index that was added to."""
+def _added_to(before: store.Manifest, build: TextBuild) -> tuple[list[store.InputFile], dict[str, Any]]:
+    """Inputs and settings of an index that was added to."""
     state = build.state
     known = {(item.size, item.sha256) for item in before.inputs}
-    inputs = [*before.inputs, *(item for item in ledger.inputs if (item.size, item.sha256) not in known)]
-    settings = before.settings | outcome(build)
+    inputs = [*before.inputs, *(item for item in build.ledger.inputs if (item.size, item.sha256) not in known)]
+    settings = before.settings | _outcome(build)
     settings["last_change"] = {
         "what": "add",
         "articles": state.articles - state.replaced - state.unchanged,
@@ -282,49 +342,22 @@ def _added_to(name: str, before: store.Manifest, build: TextBuild, ledger: Ledge
     }
     settings.setdefault("first_inputs", len(before.inputs))
     settings["chunkers"] = sorted({*_chunkers(before), CHUNKER})
-    counts = build.counts()
-    passages = counts["passages"]
-    embedded = passages if build.vectors and SETTING not in before.settings else build.embedded()
-    return store.Manifest("text", name, counts, inputs, noted(settings, passages, embedded))
+    return inputs, settings
 
 
-def _about_start(ledger: Ledger, base: store.Manifest | None) -> Iterator[str]:
-    """What the user should know as the build begins."""
-    if ledger.note:
-        yield ledger.note
-    if base is not None and _chunkers(base) != [CHUNKER]:
-        yield (
-            "this index was built before passages were cut by the sentences of every script and by the "
-            "embedder's tokens; articles that are added or changed are cut so, the others stay as they are"
-        )
-    if ledger.resumed:
-        yield f"resuming an unfinished build after {ledger.state.get('passages', 0)} passages"
-    if ledger.settings.get("vectors") == "later":
-        yield WORDS_FIRST
-
-
-def _is_later(
-    vectors: Vectors,
-    before: store.Manifest | None,
-    left: Ledger | None,
-    files: Sequence[Path],
-    limit: int | None,
-    titles: Sequence[str] | None,
-) -> bool:
-    """Whether passages are embedded after the build; a build that goes on, `left`, does as it did."""
-    if (decided := decided_later(vectors, before, left)) is not None:
-        return decided
-    asked = min(
-        [number for number in (limit, len(titles) if titles is not None else None) if number is not None] or [-1]
-    )
-    if 0 <= asked <= _EMBEDDED_ARTICLES:
+def _is_large(files: Sequence[Path], limit: int | None, titles: Sequence[str] | None) -> bool:
+    """Whether there is so much text in these files that it is embedded after the build."""
+    asked = [number for number in (limit, len(titles) if titles is not None else None) if number is not None]
+    if asked and min(asked) <= _EMBEDDED_ARTICLES:
         return False
-    text = sum(store.input_size(file) * _PACKED.get(file.suffix.casefold(), 1) for file in files)
-    return text > EMBEDDED_AT_ONCE
+    return sum(store.input_size(file) * _PACKED.get(file.suffix.casefold(), 1) for file in files) > EMBEDDED_AT_ONCE
 
 
 def decided_later(vectors: Vectors, before: store.Manifest | None, left: Ledger | None) -> bool | None:
-    """:func:`_is_later` where the size of the input has no say; None where it decides."""
+    """Whether passages are embedded after the build; None where the size of the input decides.
+
+    A build that goes on, `left`, does as it did, and so does an index that is changed.
+    """
     if vectors != "auto":
         return vectors == "later"
     if left is not None:
@@ -338,12 +371,11 @@ def _chunkers(manifest: store.Manifest) -> list[int]:
     return [item for item in found if type(item) is int] if isinstance(found, list) else [1]
 
 
-def outcome(build: TextBuild) -> dict[str, Any]:
+def _outcome(build: TextBuild) -> dict[str, Any]:
     """What a manifest says of how a build went."""
-    trained = build.state.trained
     return {
-        "vector_index": "ivf_sq" if trained else "exact",
-        "trained_rows": trained,
+        "vector_index": "ivf_sq" if build.trained else "exact",
+        "trained_rows": build.trained,
         "skipped": asdict(build.skipped),
         "lost": dict(build.state.lost),
     }
@@ -406,17 +438,9 @@ def check_embedder(manifest: store.Manifest, embedder: Embedder) -> None:
 
 
 def link(directory: Path, scratch: Path) -> None:
-    """The index's files in `scratch` too. LanceDB never writes into a file that is there, so that they can be shared;
-    SQLite does.
-    """
-    made_since = {file.name for file in vector_files(directory)}  # taken over when the change is done
-    left_out = {store.MANIFEST, store.DIGESTS, publishing.LEDGER, publishing.LOCK, "embedding.lock"} | made_since
-    for name in sorted({item.name for item in directory.iterdir()} - left_out):
-        source = directory / name
-        if source.is_dir():
-            shutil.copytree(source, scratch / name, copy_function=publishing.share)
-        else:
-            shutil.copy2(source, scratch / name)
+    """The index in `scratch` too: its table shared, its catalogue, which SQLite writes into, as a copy."""
+    share_table(directory, scratch)
+    shutil.copy2(directory / CATALOG, scratch / CATALOG)
 
 
 def _digest(titles: frozenset[str] | None) -> dict[str, Any] | None:

@@ -1,10 +1,9 @@
-"""Text builds on Ray: Ray's workers read, split and embed the articles.
+"""Text builds on Ray: Ray's workers read and split the articles, and embed and write the shards.
 
 One process decides, in the order of the input, as in :mod:`build`: what is new, what stands twice, what is wanted.
-It hands the workers whole files to read (several at once, where there are several), then waves of passages: Ray Data
-embeds them block by block, lance-ray writes a fragment for each block and commits the fragments of a wave together, in
-their order. The ledger is that of the local engine, wave by wave, so that either engine continues with what the other
-began. Every machine of a cluster must find the inputs, the embedder and the indexes at the same paths.
+It hands the workers whole files to read (several at once, where there are several), then waves of shards to write. The
+ledger and the shards are those of the local engine, so that either engine continues with what the other began. Every
+machine of a cluster must find the inputs, the embedder and the indexes at the same paths.
 
 Ray is a program for clusters and opens sockets; it is started only when it is asked for. Where the variable RAY_ADDRESS
 names no cluster, one is started on this machine, whose sockets are bound to its loopback address.
@@ -12,38 +11,27 @@ names no cluster, one is started on this machine, whose sockets are bound to its
 
 from __future__ import annotations
 
-import base64
 import functools
 import importlib
 import itertools
-import json
 import logging
 import os
 import pickle
-import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from atomr_local import errors
 from atomr_local.errors import AtomrError, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article, PageWork
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
-from atomr_local.indexing.text_index.build import (
-    ArticleSelection,
-    Read,
-    TextBuild,
-    cut_article,
-    encode_all,
-    read_articles,
-)
+from atomr_local.indexing.text_index.build import ArticleSelection, Read, TextBuild, cut_article, read_articles
 from atomr_local.indexing.text_index.chunking import Tokens
-from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
+from atomr_local.indexing.text_index.shards import Shard, write_shard
 from atomr_local.system.installation import add_extra
 from atomr_local.system.offline_imports import import_without_sockets
 
@@ -52,16 +40,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Of a wave, for each core: enough that the start of a wave costs little, few enough to lose when the build is killed.
+# Shards of a wave, for each core: enough that the start of a wave costs little, few enough to lose when the build is
+# killed.
 _BLOCKS = 4
 _WAVE = 100_000  # passages at most; they wait in memory
 _PACKET = 1_000_000  # characters of text that a reading worker hands over together
-_BLOCK_BYTES = 16 << 20
 _AGAIN = "Run the same command again to resume; --engine local works too."
-# What a worker raised, in the text of Ray's error: ours, see _handed_over, and others'.
-_HANDED = re.compile(r"atomr<([\w=-]+)>")
-_RAISED = re.compile(r"^\s*[\w.]*(?:Error|Exception): (.+)$", re.M)
-
 # What a worker read: items, and what it could not use before each: (file, record, reason).
 _Packet = list[tuple[Read | None, list[tuple[str, int, str]]]]
 
@@ -75,11 +59,10 @@ def require_ray() -> None:
     _quiet()
     try:
         import_without_sockets()
-        for name in ("lance", "lance_ray", "ray.data"):
-            importlib.import_module(name)
+        importlib.import_module("ray")
     except ImportError as error:
         raise MissingPartError(
-            f"--engine ray needs the packages ray and lance-ray: {error}",
+            f"--engine ray needs the package ray: {error}",
             hint=f"Install them with: {add_extra('ray')}",
         ) from error
 
@@ -125,29 +108,21 @@ class RayTextBuild(TextBuild):
 
         What is read waits in Ray's object store, which puts it on the disk where memory ends.
         """
-        import ray.data
+        import ray
 
         # Each worker has one core.
         selection = replace(self.selection, options=replace(self.selection.options, work=PageWork()))
+        read = ray.remote(_read_file).options(num_returns="streaming")
         for begin in range(first, len(self.files), self._cores):
-            numbers = range(begin, min(begin + self._cores, len(self.files)))
-            items = [
-                {"number": n, "path": str(self.files[n].absolute()), "shown": str(self.files[n])}
-                | {"after": after if n == first else 0}
-                for n in numbers
-            ]
             self.cancellation.check()
-            read = (
-                ray.data.from_items(items, override_num_blocks=len(items))
-                .map_batches(
-                    _read_file,
-                    batch_size=1,
-                    fn_kwargs={"selection": selection, "tokens": self._tokens, "alone": len(self.files) == 1},
-                )
-                .materialize()
-            )
+            streams = {}
+            for number in range(begin, min(begin + self._cores, len(self.files))):
+                file, record = self.files[number], after if number == first else 0
+                alone = len(self.files) == 1
+                streams[number] = read.remote(file.absolute(), str(file), selection, self._tokens, record, alone)
+            for number, packets in streams.items():
+                yield number, (ray.get(packet) for packet in packets)
             self._note_lost_nodes()
-            yield from _by_file(read.to_arrow_refs())
 
     def _note_lost_nodes(self) -> None:
         """Log that nodes are gone. Ray does their tasks anew on the others."""
@@ -158,37 +133,24 @@ class RayTextBuild(TextBuild):
             _log.warning("Ray: %d of %d nodes are gone; the others do their work.", self._nodes - alive, self._nodes)
         self._nodes = alive
 
-    def _embed(self, batch: list[dict[str, Any]]) -> None:
-        """Done where the passages are written."""
-
-    def _append(self, batch: list[dict[str, Any]]) -> None:
+    def _write(self, shards: Sequence[Shard]) -> None:
         if not self.vectors:
-            super()._append(batch)
+            super()._write(shards)
             return
-        import lance_ray
-        import pyarrow as pa
-        import ray.data
+        import ray
 
-        table = self._table
-        schema = table.schema
-        texts = pa.schema([field for field in schema if field.name != VECTOR])
-        size = max(1, min(build.BATCH, -(-len(batch) // self._cores)))
-        blocks = [pa.Table.from_pylist(batch[i : i + size], schema=texts) for i in range(0, len(batch), size)]
-        before, rows = table.version, table.rows
-        passages = ray.data.from_arrow(blocks).map_batches(
-            _embedded,
-            batch_size=None,
-            batch_format="pyarrow",
-            fn_kwargs={"embedder": pickle.dumps(self.embedder), "vector": schema.field(VECTOR)},
-        )
-        # A fragment for each block: the write is then done by the task that embeds.
-        lance_ray.write_lance(passages, str(table.path.absolute()), mode="append", schema=schema, min_rows_per_file=1)
+        write = ray.remote(_write_shard)
+        embedder = ray.put(pickle.dumps(self.embedder))
+        files = [self._shards.file(self.state.shards + number) for number in range(len(shards))]
+        tasks = [
+            write.remote(shard, file.absolute(), self.embedder.dimensions, embedder)
+            for shard, file in zip(shards, files, strict=True)
+        ]
+        ray.get(tasks)
         self._note_lost_nodes()
-        table.reload()
-        if table.rows != rows + len(batch) or not _are_here(table.path):
-            table.go_back(before)
+        if not all(file.is_file() for file in files):
             raise KnowledgeIndexError(
-                f"what Ray's workers wrote into {table.path.parent} is not there",
+                f"what Ray's workers wrote into {self.ledger.directory} is not there",
                 hint="All machines of the cluster must share the directory of the indexes (the variable ATOMR_HOME).",
             )
 
@@ -198,19 +160,13 @@ def _cluster() -> Iterator[int]:
     """A cluster while this lasts; its number of cores. One that this process uses already stays."""
     require_ray()
     import ray
-    import ray.data
 
     with ExitStack() as stack:
         if not ray.is_initialized():
             stack.enter_context(_unprinted())
             start_ray(os.environ.get("RAY_ADDRESS") or "local")
             stack.callback(ray.shutdown)
-        context = ray.data.DataContext.get_current()
-        context.execution_options.preserve_order = True
-        context.enable_progress_bars = False
-        context.target_max_block_size = _BLOCK_BYTES
-        for name in ("ray", "ray.data"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what fails is told by its error
+        logging.getLogger("ray").setLevel(logging.CRITICAL + 1)  # what fails is told by its error
         yield max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
@@ -260,7 +216,6 @@ def start_ray(address: str, cores: int | None = None) -> None:
 def _quiet() -> None:
     """What Ray reads when it is imported: it reports nothing to its makers, and writes nothing on the terminal."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")
     # Ray's processes are started from this one, and none of them continues with Lance as it is here.
@@ -270,60 +225,23 @@ def _quiet() -> None:
 @contextmanager
 def _told() -> Iterator[None]:
     """Errors of workers as what they are."""
+    import ray
+
     try:
         yield
-    except AtomrError:
-        raise
-    except Exception as error:
-        import ray
-
-        if not isinstance(error, ray.exceptions.RayError):
-            raise
-        if found := _HANDED.search(str(error)):
-            kind, message, hint = json.loads(base64.urlsafe_b64decode(found[1]))
-            raise getattr(errors, kind)(message, hint=hint) from error
-        # Lance's own, such as a full disk: the innermost comes first.
-        lines = _RAISED.findall(str(error)) or [type(error).__name__]
-        raise write_error("the text index", RuntimeError(lines[0]), resumable=True) from error
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, AtomrError):
+            raise error.cause from error
+        raise KnowledgeIndexError(f"a worker of Ray failed: {_first_line(error.cause)}", hint=_AGAIN) from error
+    except ray.exceptions.RayError as error:  # its own, such as a full disk
+        raise write_error("the text index", RuntimeError(_first_line(error)), resumable=True) from error
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def _are_here(table: Path) -> bool:
-    """Whether this machine has the files of the last fragments that were committed."""
-    fragments = importlib.import_module("lance").dataset(str(table)).get_fragments()
-    return all((table / "data" / file.path).is_file() for part in fragments for file in part.data_files())
-
-
-def _by_file(blocks: Iterable[Any]) -> Iterator[tuple[int, Iterator[_Packet]]]:
-    import ray
-
-    def rows() -> Iterator[tuple[int, bytes]]:
-        for block in blocks:
-            table = ray.get(block)
-            yield from zip(table["number"].to_pylist(), table["packet"].to_pylist(), strict=True)
-
-    for number, group in itertools.groupby(rows(), key=lambda row: row[0]):
-        yield number, (pickle.loads(packet) for _, packet in group)  # noqa: S301  # our own workers'
-
-
 # In the workers.
-
-
-@contextmanager
-def _handed_over() -> Iterator[None]:
-    """Ray keeps the text of what its workers raise and loses the rest, so the text says all."""
-    try:
-        yield
-    except Exception as error:
-        told = error
-        if not isinstance(told, AtomrError):
-            told = KnowledgeIndexError(f"a worker of Ray failed: {_first_line(error)}", hint=_AGAIN)
-        kind = next(base.__name__ for base in type(told).__mro__ if base.__module__ == errors.__name__)
-        text = json.dumps([kind, told.message, told.hint])
-        raise RuntimeError(f"atomr<{base64.urlsafe_b64encode(text.encode()).decode()}>") from error
 
 
 class _Noted(Skipped):
@@ -331,55 +249,41 @@ class _Noted(Skipped):
 
     def __init__(self) -> None:
         super().__init__()
-        self.new: list[tuple[str, int, str]] = []
+        self._new: list[tuple[int, str]] = []
 
     def add(self, path: Path, line: int, reason: str) -> None:
-        self.new.append((str(path), line, reason))
+        self._new.append((line, reason))
 
-    def take(self) -> list[tuple[str, int, str]]:
-        new, self.new = self.new, []
-        return new
+    def take(self, shown: str) -> list[tuple[str, int, str]]:
+        """What is new, under the name of the file that is told."""
+        new, self._new = self._new, []
+        return [(shown, line, reason) for line, reason in new]
 
 
 def _read_file(
-    batch: dict[str, Any], selection: ArticleSelection, tokens: Tokens | None, alone: bool
-) -> Iterator[dict[str, Any]]:
+    path: Path, shown: str, selection: ArticleSelection, tokens: Tokens | None, after: int, alone: bool
+) -> Iterator[_Packet]:
     """What one file holds, cut into passages, packet by packet; the last may hold nothing but what was skipped."""
-    with _handed_over():
-        number = int(batch["number"][0])
-        shown = str(batch["shown"][0])
-        skipped = _Noted()
-        packet: _Packet = []
-        size = 0
-        for read in _reads(Path(str(batch["path"][0])), selection, tokens, skipped, int(batch["after"][0]), alone):
-            packet.append((read, [(shown, record, reason) for _, record, reason in skipped.take()]))
-            size += len(read[0].text) if isinstance(read[0], Article) else 100
-            if size >= _PACKET:
-                yield {"number": [number], "packet": [pickle.dumps(packet)]}
-                packet, size = [], 0
-        packet.append((None, [(shown, record, reason) for _, record, reason in skipped.take()]))
-        yield {"number": [number], "packet": [pickle.dumps(packet)]}
-
-
-def _reads(
-    path: Path, selection: ArticleSelection, tokens: Tokens | None, skipped: Skipped, after: int, alone: bool
-) -> Iterator[Read]:
+    skipped = _Noted()
+    packet: _Packet = []
+    size = 0
     for item, position in read_articles(path, selection, skipped, after=after, alone=alone):
-        if not isinstance(item, Article):
-            yield item, None, position
-        elif selection.wants(item):
-            yield item, cut_article(item, tokens), position
+        cut = None
+        if isinstance(item, Article):
+            if not selection.wants(item):
+                continue
+            cut = cut_article(item, tokens)
+        packet.append(((item, cut, position), skipped.take(shown)))
+        size += len(item.text) if isinstance(item, Article) else 100
+        if size >= _PACKET:
+            yield packet
+            packet, size = [], 0
+    packet.append((None, skipped.take(shown)))
+    yield packet
 
 
-def _embedded(batch: Any, embedder: bytes, vector: Any) -> Any:
-    """A table of passages with their vectors."""
-    import numpy as np
-    import pyarrow as pa
-
-    with _handed_over():
-        vectors = np.asarray(encode_all(_opened(embedder), batch[SEARCHED].to_pylist()), dtype=np.float32)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vector.type.list_size)
-    return batch.append_column(vector, column)
+def _write_shard(shard: Shard, file: Path, dimensions: int, embedder: bytes) -> None:
+    write_shard(shard, file, dimensions, _opened(embedder))
 
 
 @functools.cache

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.space import CHECK_DISK, something_done, write_error
 from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.system.offline_imports import import_without_sockets
@@ -69,6 +71,31 @@ def nearest(search: Any, rows: int) -> Any:
     return search.bypass_vector_index() if rows <= EXACT_ROWS else search.minimum_nprobes(NPROBES).refine_factor(REFINE)
 
 
+def passage_schema(dimensions: int) -> pa.Schema:
+    """The columns of the table, with vectors of so many dimensions."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string()) for name in _TEXTS),
+            pa.field("start", pa.int64()),
+            pa.field("end", pa.int64()),
+            pa.field(VECTOR, pa.list_(pa.float32(), dimensions)),
+        ]
+    )
+
+
+def share_table(directory: Path, scratch: Path) -> None:
+    """The table of one directory in another too. LanceDB never writes into a file that is there, so that the files can
+    be shared.
+
+    Raises:
+        OSError: the table cannot be read, or there is one already.
+    """
+    name = f"{TABLE}.lance"
+    shutil.copytree(directory / name, scratch / name, copy_function=publishing.share)
+
+
 class PassageTable:
     """The table in a build's directory, made when it is not there. Not thread-safe.
 
@@ -77,26 +104,13 @@ class PassageTable:
     """
 
     def __init__(self, directory: Path, dimensions: int) -> None:
-        import pyarrow as pa
-
         self.path = directory / f"{TABLE}.lance"
-        self.schema = pa.schema(
-            [
-                *(pa.field(name, pa.string()) for name in _TEXTS),
-                pa.field("start", pa.int64()),
-                pa.field("end", pa.int64()),
-                pa.field(VECTOR, pa.list_(pa.float32(), dimensions)),
-            ]
-        )
+        self.schema = passage_schema(dimensions)
         _bound_memory()
         with writing(self.path.parent):
             connection = connect(directory)
             there = self.path.exists()
             self._table = connection.open_table(TABLE) if there else connection.create_table(TABLE, schema=self.schema)
-
-    @property
-    def version(self) -> int:
-        return int(self._table.version)
 
     @property
     def rows(self) -> int:
@@ -108,18 +122,30 @@ class PassageTable:
         with writing(self.path.parent):
             return int(self._table.count_rows(f"{VECTOR} IS NOT NULL"))
 
-    def append(self, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
-        """Add rows; one without a vector is found by its words."""
+    def append(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Add rows, one batch after the other; a row without a vector is found by its words.
+
+        Raises:
+            BaseException: what the iterable raises; nothing is then added.
+        """
         import pyarrow as pa
 
-        with writing(self.path.parent):
-            made = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=self.schema)
-            self._table.add(made)
+        raised: list[BaseException] = []
 
-    def reload(self) -> None:
-        """Look at what others wrote into the table."""
-        with writing(self.path.parent):
-            self._table.checkout_latest()
+        def watched() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from batches
+            except BaseException as error:  # the library would make another of it
+                raised.append(error)
+                raise
+
+        try:
+            with writing(self.path.parent):
+                self._table.add(pa.RecordBatchReader.from_batches(self.schema, watched()))
+        except KnowledgeIndexError:
+            if raised:
+                raise raised[0] from None
+            raise
 
     def delete(self, passages: Sequence[str]) -> None:
         """Delete the passages with these ids."""
@@ -140,15 +166,6 @@ class PassageTable:
                         found[row[SEARCHED]] = row[VECTOR]
         return found
 
-    def go_back(self, version: int) -> bool:
-        """Undo what was written after `version`; False if that is gone."""
-        try:
-            if self.version != version:
-                self._table.restore(version)
-        except (OSError, RuntimeError, ValueError):
-            return False
-        return True
-
     def rewrite(self) -> None:
         """Write every row anew, so that nothing of deleted rows is left once :meth:`forget` has run.
 
@@ -157,13 +174,8 @@ class PassageTable:
         with writing(self.path.parent):
             self._table.update(where="id IS NOT NULL", values_sql={"id": "id"})
 
-    def compact(self) -> None:
-        """Put the small files of many appends together; no version is lost."""
-        with writing(self.path.parent):
-            self._table.optimize()
-
     def forget(self) -> None:
-        """Remove all versions but the present one, and what killed writers left."""
+        """Put small files together, and remove all versions but the present one and what killed writers left."""
         # It warns of other readers; a table being built has none.
         with writing(self.path.parent), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)

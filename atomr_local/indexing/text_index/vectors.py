@@ -8,8 +8,8 @@ import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
 
 
-# Vectors that were made after an index was built: of candidates at query time, and by `atomr text embed`.
+# The store of vectors: those that were made after an index was built, of candidates at query time and by `atomr text
+# embed`, and those that a build need not make again.
 #
 # One SQLite file in the index's directory. It is not among the files that the index's checksums cover: every row has a
 # checksum of its own, over the text and its vector. A vector belongs to a text, not to a passage number, so that it
@@ -46,15 +47,14 @@ class VectorCache:
     """The vectors of one index by text, of one embedder. Thread-safe.
 
     Args:
-        directory: of the index.
+        directory: of the index; None for vectors in memory alone.
         keep: how many vectors stay in memory beside the file.
 
     Attributes:
         problem: why the file cannot be used or written; "" while it can. Vectors are then kept in memory alone.
     """
 
-    def __init__(self, directory: Path, embedder: str, dimensions: int, *, keep: int = _KEPT) -> None:
-        self._file = directory / VECTORS
+    def __init__(self, directory: Path | None, embedder: str, dimensions: int, *, keep: int = _KEPT) -> None:
         self._embedder, self._dimensions = embedder, dimensions
         self._kept: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._keep = keep
@@ -62,10 +62,11 @@ class VectorCache:
         self.problem = ""
         self._writable = True
         self._db: sqlite3.Connection | None = None
-        try:
-            self._db = self._opened()
-        except sqlite3.Error as error:
-            self.problem = str(error)
+        if directory is not None:
+            try:
+                self._db = self._opened(directory / VECTORS)
+            except sqlite3.Error as error:
+                self.problem = str(error)
 
     def close(self) -> None:
         with self._lock:
@@ -87,15 +88,8 @@ class VectorCache:
         Returns:
             Whether they are in the file; otherwise they are in memory, and :attr:`problem` says why.
         """
-        import numpy as np
-
-        made = {_digest(text): np.ascontiguousarray(vector, dtype=np.float32) for text, vector in vectors.items()}
+        made = self.remember(vectors)
         with self._lock:
-            for digest, vector in made.items():
-                self._kept[digest] = vector
-                self._kept.move_to_end(digest)
-            while len(self._kept) > self._keep:
-                self._kept.popitem(last=False)
             if self._db is None or not self._writable:
                 return False
             rows = [
@@ -115,25 +109,31 @@ class VectorCache:
                 return False
         return True
 
-    def __len__(self) -> int:
-        """Vectors in the file."""
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            if self._db is not None:
-                return int(self._db.execute("SELECT vectors FROM made_by").fetchone()[0])
-        return 0
+    def remember(self, vectors: Mapping[str, Any]) -> dict[bytes, NDArray[np.float32]]:
+        """Keep the vector of each text in memory, where the latest stay; the vectors by what stands for their texts."""
+        import numpy as np
 
-    def _opened(self) -> sqlite3.Connection | None:
+        made = {_digest(text): np.ascontiguousarray(vector, dtype=np.float32) for text, vector in vectors.items()}
+        with self._lock:
+            for digest, vector in made.items():
+                self._kept[digest] = vector
+                self._kept.move_to_end(digest)
+            while len(self._kept) > self._keep:
+                self._kept.popitem(last=False)
+        return made
+
+    def _opened(self, file: Path) -> sqlite3.Connection | None:
         try:
-            return self._connected("rw" if self._file.exists() else "rwc")
+            return self._connected(file, "rw" if file.exists() else "rwc")
         except sqlite3.OperationalError as error:  # a directory or a file that may only be read
             self._writable, self.problem = False, str(error)
         except sqlite3.DatabaseError as error:
             self.problem = f"{VECTORS} is damaged ({error})"
             return None
-        return self._connected("ro") if self._file.exists() else None
+        return self._connected(file, "ro") if file.exists() else None
 
-    def _connected(self, mode: str) -> sqlite3.Connection | None:
-        uri = f"{self._file.absolute().as_uri()}?mode={mode}"
+    def _connected(self, file: Path, mode: str) -> sqlite3.Connection | None:
+        uri = f"{file.absolute().as_uri()}?mode={mode}"
         db = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_PATIENCE)
         try:
             db.execute("PRAGMA trusted_schema = OFF")
@@ -192,11 +192,10 @@ def vector_files(directory: Path) -> Iterable[Path]:
 
 def check_vectors(directory: Path) -> str:
     """What SQLite finds wrong with the file of vectors; "" when it is whole or not there."""
-    file = directory / VECTORS
-    if not file.is_file():
+    if not (directory / VECTORS).is_file():
         return ""
     try:
-        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        with _reading(directory) as db:
             db.execute("SELECT embedder, dimensions FROM made_by").fetchall()
             db.execute("SELECT key, vector, checksum FROM vectors LIMIT 1").fetchall()
             found = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)").fetchall()]
@@ -207,11 +206,10 @@ def check_vectors(directory: Path) -> str:
 
 def count_vectors(directory: Path) -> int:
     """How many vectors the file has; 0 when there is none, or it cannot be read."""
-    file = directory / VECTORS
-    if not file.is_file():
+    if not (directory / VECTORS).is_file():
         return 0
     try:
-        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        with _reading(directory) as db:
             return max(0, int(db.execute("SELECT vectors FROM made_by").fetchone()[0]))
     except (sqlite3.Error, TypeError, ValueError):
         return 0
@@ -226,14 +224,15 @@ def copy_vectors(source: Path, destination: Path) -> None:
     if not (source / VECTORS).is_file():
         return
     try:
-        with (
-            contextlib.closing(sqlite3.connect(f"{(source / VECTORS).absolute().as_uri()}?mode=ro", uri=True)) as one,
-            contextlib.closing(sqlite3.connect(destination / VECTORS)) as other,
-        ):
+        with _reading(source) as one, closing(sqlite3.connect(destination / VECTORS)) as other:
             one.backup(other)
     except sqlite3.Error:
         for file in vector_files(destination):
             file.unlink(missing_ok=True)
+
+
+def _reading(directory: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(f"{(directory / VECTORS).absolute().as_uri()}?mode=ro", uri=True))
 
 
 def _digest(text: str) -> bytes:
@@ -251,29 +250,32 @@ def _checksum(digest: bytes, vector: bytes) -> int:
 # Vectors made beside an index, kept when it is built anew: a passage with the same text has the same vector.
 
 _ROWS = 4096
+REUSED = 20_000  # vectors that a build keeps in memory, and looks up for one file
 
 
-@contextmanager
-def made_before(name: str, embedder: Embedder) -> Iterator[VectorCache | None]:
-    """The vectors beside the present text index `name`, while it is built anew; None if there are none."""
+def known_vectors(name: str, embedder: Embedder, *, later: bool) -> VectorCache:
+    """The vectors that a build of the text index `name` need not make again: those beside the index that is there.
+
+    Args:
+        later: the build makes no vectors. Then it has none but those that it remembers; see :func:`take_over`.
+    """
     directory = store.index_path("text", name)
-    if not (directory / VECTORS).is_file():
-        yield None
-        return
-    with closing(VectorCache(directory, embedder.identity, embedder.dimensions, keep=0)) as cache:
-        yield cache
+    there = directory if not later and (directory / VECTORS).is_file() else None
+    return VectorCache(there, embedder.identity, embedder.dimensions, keep=REUSED)
 
 
-def take_over(known: VectorCache | None, scratch: Path, embedder: Embedder) -> None:
-    """Put what `known` has of the passages without a vector beside the new index in `scratch`.
+def take_over(name: str, scratch: Path, embedder: Embedder) -> None:
+    """Put the vectors beside the present text index `name` of passages that have none beside the new one in `scratch`.
 
     Raises:
         KnowledgeIndexError: the table cannot be read.
         OSError: the vectors cannot be written.
     """
-    if known is None:
+    directory = store.index_path("text", name)
+    if not (directory / VECTORS).is_file():
         return
     with (
+        closing(VectorCache(directory, embedder.identity, embedder.dimensions, keep=0)) as known,
         closing(VectorCache(scratch, embedder.identity, embedder.dimensions, keep=0)) as new,
         writing(scratch),
     ):

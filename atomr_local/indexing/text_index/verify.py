@@ -18,6 +18,7 @@ from atomr_local.indexing.builds.ledger import Report, damage, empty, read_ledge
 from atomr_local.indexing.builds.space import CHECK_DISK
 from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
+from atomr_local.indexing.text_index.shards import Shards
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.indexing.text_index.vectors import VECTORS, VectorState, check_vectors, vector_state
 from atomr_local.system.cancellation import Cancellation
@@ -99,25 +100,15 @@ def check_before_publishing(scratch: Path, manifest: store.Manifest, cancellatio
 def after_failed_write(scratch: Path, error: KnowledgeIndexError) -> None:
     """Make sure that the next run can continue from what is in `scratch`, after a write failed there.
 
-    Where the passages that the ledger counts cannot be read, the unfinished build is emptied, and the hint of `error`
-    says so. Where the indexes were made already, the next run makes them again.
+    Where the shards that the ledger counts cannot be read, the unfinished build is emptied, and the hint of `error`
+    says so.
     """
     ledger = read_ledger(scratch)
     if ledger is None or not ledger.state or not error.hint.startswith(CHECK_DISK):
         return
-    state = dict(ledger.state)
     try:
         with panics_as_errors():
-            table = connect(scratch).open_table(TABLE)
-            # While old versions are removed, the present one has the same rows.
-            if not (state.get("forgetting") or state.get("stage") == "tidying"):
-                table.checkout(int(state["version"]))
-            for _ in table.search().to_batches(_SCANNED):
-                pass
-            if state.get("stage") == "tidying":
-                for index in table.list_indices():
-                    table.drop_index(index.name)
-                ledger.commit(state | {"stage": "indexing", "trained": 0, "version": int(table.version)})
+            Shards(scratch).check(int(ledger.state["shards"]))
     except Exception:
         empty(scratch)
         error.hint = (

@@ -96,8 +96,8 @@ def test_a_file_that_was_moved_or_touched_is_still_the_same(
 @pytest.mark.parametrize(
     "damage",
     [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"schema": 1}', b'{"schema": 99, "kind": "text"}',
-     b'{"schema": 1, "kind": "text", "inputs": 5, "settings": {}, "state": {}}',
-     b'{"schema": 1, "kind": "text", "inputs": [], "settings": {}, "state": 7}'],
+     b'{"schema": 2, "kind": "text", "inputs": 5, "settings": {}, "state": {}}',
+     b'{"schema": 2, "kind": "text", "inputs": [], "settings": {}, "state": 7}'],
 )  # fmt: skip
 def test_a_damaged_ledger_is_not_believed(directory: Path, inputs: list[Path], damage: bytes) -> None:
     (directory / publishing.LEDGER).write_bytes(damage)

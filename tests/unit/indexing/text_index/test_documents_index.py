@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.edited_folder import SENTENCE, EditedFolder, index_content, permissions_hold
 from support.fake_embedder import FakeEmbedder
+from support.text_indexes import CountingEmbedder
 
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -36,18 +37,6 @@ from atomr_local.sources.protocol import Evidence
 from atomr_local.system.cancellation import Cancellation
 
 _LONG = SENTENCE
-
-
-class CountingEmbedder(FakeEmbedder):
-    """Counts what it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def encode(self, texts: Any) -> Any:
-        self.texts += list(texts)
-        return super().encode(texts)
 
 
 @pytest.fixture(autouse=True)
@@ -266,9 +255,9 @@ def test_a_changed_file_of_which_a_part_was_taken_in_is_read_again(folder: Path)
     assert synced == content("fresh")
 
 
-@pytest.mark.parametrize("stage", ["indexing", "tidying"])
+@pytest.mark.parametrize("step", ["append", "index", "check_indexed"])
 def test_a_folder_that_changes_after_a_run_was_killed_at_its_end_is_read_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     build(folder)
     (folder / "new.txt").write_text("Mountains are high.")
@@ -277,11 +266,11 @@ def test_a_folder_that_changes_after_a_run_was_killed_at_its_end_is_read_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(PassageTable, "index" if stage == "indexing" else "check_indexed", killed)
+        patch.setattr(PassageTable, step, killed)
         sync()
     left = read_ledger(unfinished_path("text", "mine"))
     assert left is not None
-    assert left.state["stage"] == stage
+    assert left.state["stage"] == "merging"
     (folder / "new.txt").write_text("Mountains are lower than they were.")
     (folder / "plain.txt").unlink()
     report = sync()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,16 +11,14 @@ import pytest
 from make_wiki_dump import write_dump
 from support.fake_embedder import FakeEmbedder
 from support.places import ROOT
+from support.text_indexes import content
 
 from atomr_local.errors import Cancelled
-from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import TokenCounts
 from atomr_local.indexing.readers.base import Article, Section
-from atomr_local.indexing.text_index import page_worker
+from atomr_local.indexing.text_index import chunking
 from atomr_local.indexing.text_index.build import PASSAGE_WORDS, TextBuildProgress, cut_article
-from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.models.catalog.find import find_embedder
 from atomr_local.system.cancellation import Cancellation
 
@@ -39,16 +36,6 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dump") / "wiki.xml.bz2"
     write_dump(path, 120, multistream=True)
     return path
-
-
-def content(name: str) -> dict[str, Any]:
-    directory = store.index_path("text", name)
-    manifest = store.read_manifest(directory)
-    database = sqlite3.connect(directory / CATALOG)
-    rows = [database.execute(f"SELECT * FROM {table} ORDER BY seq").fetchall() for table in ("articles", "aliases")]
-    database.close()
-    passages = connect(directory).open_table(TABLE).to_arrow().to_pylist()
-    return {"counts": manifest.counts, "settings": manifest.settings, "articles": rows, "passages": passages}
 
 
 @pytest.mark.slow
@@ -84,7 +71,7 @@ def test_passages_of_a_process_are_those_of_this_one() -> None:
     text = "A lead. " * 60 + "\n\nrow one\nrow two"
     sections = (Section(text.index("row"), "Rows", "table", "1"),)
     article = Article("1", "T", text, sections=sections)
-    cut = page_worker._cutter({"tokens": str(find_embedder("starter")), "passage_words": PASSAGE_WORDS})
+    cut = chunking._cutter({"tokens": str(find_embedder("starter")), "passage_words": PASSAGE_WORDS})
     given = Article("1", "T", text, sections=sections, cut=tuple(cut(article, "T")))  # type: ignore[arg-type]
     tokens = TokenCounts(find_embedder("starter"))
     assert cut_article(given, None) == cut_article(article, tokens)
@@ -97,14 +84,14 @@ def test_an_embedder_that_counts_in_its_own_way_is_asked_here() -> None:
         def of_words(self, words: Any) -> int:
             return len(words)
 
-    assert page_worker.page_work(3, 120, Own()).function is None
-    assert page_worker.page_work(3, 120, None).function is not None
-    assert page_worker.page_work(1, 120, None).function is None
+    assert chunking.page_work(3, 120, Own()).function is None
+    assert chunking.page_work(3, 120, None).function is not None
+    assert chunking.page_work(1, 120, None).function is None
 
 
 def test_a_process_that_reads_pages_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from atomr_local.indexing.text_index import page_worker as w; "
+        "import sys; from atomr_local.indexing.text_index import chunking as w; "
         f"cut = w._cutter({{'tokens': {str(find_embedder('starter'))!r}, 'passage_words': 120}}); "
         "from atomr_local.indexing.readers.wikipedia.wikitext import plain_text; cut(plain_text('A b.'), 'T'); "
         "print([m for m in ('torch', 'lancedb', 'pyarrow', 'onnxruntime', 'llama_cpp') if m in sys.modules])"

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
+from support.text_indexes import CountingEmbedder, hidden, rows, stop
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -52,10 +54,6 @@ def add(*files: Path, **options: Any) -> store.Manifest:
     return build_text_index(files, "mine", embedder=FakeEmbedder(), add=True, **options)
 
 
-def rows(name: str = "mine") -> list[dict[str, Any]]:
-    return connect(store.index_path("text", name)).open_table(TABLE).to_arrow().to_pylist()
-
-
 def ids() -> list[str]:
     return sorted(row["id"] for row in rows())
 
@@ -63,10 +61,6 @@ def ids() -> list[str]:
 def by_words(words: str) -> list[str]:
     table = connect(store.index_path("text", "mine")).open_table(TABLE)
     return sorted(row["id"] for row in table.search(words, query_type="fts").limit(50).to_list())
-
-
-def hidden() -> list[str]:
-    return [path.name for path in store.index_path("text", "x").parent.iterdir() if path.name.startswith(".")]
 
 
 class ReaderOf:
@@ -97,23 +91,14 @@ def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
     build(file)
     whole, manifest = rows(), store.read_manifest(store.index_path("text", "mine"))
     publishing.remove("text", "mine")
-    embedded: list[str] = []
-
-    class CountingEmbedder(FakeEmbedder):
-        def encode(self, texts):
-            embedded.extend(texts)
-            return super().encode(texts)
-
-    def stop(state: text_build.TextBuildProgress) -> None:
-        raise RuntimeError("stop")
-
+    embedder = CountingEmbedder()
     told: list[str] = []
     for _ in range(4):
         with pytest.raises(RuntimeError):
-            build_text_index([file], "mine", embedder=CountingEmbedder(), progress=stop, tell=told.append)
-    build_text_index([file], "mine", embedder=CountingEmbedder(), tell=told.append)
+            build_text_index([file], "mine", embedder=embedder, progress=stop, tell=told.append)
+    build_text_index([file], "mine", embedder=embedder, tell=told.append)
     assert rows() == whole
-    assert len(embedded) == len(whole) == 13  # none twice
+    assert len(embedder.texts) == len(whole) == 13  # none twice
     assert told == [f"resuming an unfinished build after {n} passages" for n in (3, 6, 9, 12)]
     again = store.read_manifest(store.index_path("text", "mine"))
     assert (again.counts, again.settings, again.inputs) == (manifest.counts, manifest.settings, manifest.inputs)
@@ -121,9 +106,6 @@ def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
 
 def test_other_settings_begin_anew_and_say_so(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"})
-
-    def stop(state: text_build.TextBuildProgress) -> None:
-        raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError):
         build(file, progress=stop)
@@ -134,19 +116,18 @@ def test_other_settings_begin_anew_and_say_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("where", ["append", "index", "forget", "ledger", "catalog", "ledger file"])
+@pytest.mark.parametrize("where", ["shard", "append", "index", "forget", "ledger", "catalog", "ledger file"])
 def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, where: str
 ) -> None:
     files = [write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"}), write(tmp_path / "b.jsonl", {"C": "c*4"})]
-    monkeypatch.setattr(text_build, "COMPACT_EVERY", 2)
     calls = 0
 
     def failing(real: Callable[..., Any], error: Exception) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             nonlocal calls
             calls += 1
-            if calls == (1 if where == "index" else 2):
+            if calls == (1 if where in ("append", "index", "forget") else 2):
                 raise error
             return real(*arguments, **options)
 
@@ -159,6 +140,8 @@ def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
             real_table = PassageTable(tmp_path / "probe", 16)._table  # its class is the library's own
             method = {"append": "add", "index": "create_index", "forget": "optimize"}[where]
             patch.setattr(type(real_table), method, failing(getattr(type(real_table), method), in_rust))
+        elif where == "shard":
+            patch.setattr(pa.ipc, "new_file", failing(pa.ipc.new_file, told))
         elif where == "ledger":
             patch.setattr(Ledger, "commit", failing(Ledger.commit, told))
         elif where == "ledger file":
@@ -217,14 +200,11 @@ def test_a_full_disk_is_seen_before_it_is_full(tmp_path: Path, monkeypatch: pyte
 def test_a_damaged_unfinished_build_is_not_gone_on_with(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
 
-    def stop(state: text_build.TextBuildProgress) -> None:
-        raise RuntimeError("stop")
-
     with pytest.raises(RuntimeError):
         build(file, progress=stop)
     ledger = publishing.unfinished_path("text", "mine") / publishing.LEDGER
     data = json.loads(ledger.read_text())
-    for state in ({"rows": 77}, {"surprise": 1}, {"skipped": {}}):
+    for state in ({"shards": 77}, {"surprise": 1}, {"skipped": {}}):
         ledger.write_text(json.dumps(data | {"state": data["state"] | state}))
         with pytest.raises(
             KnowledgeIndexError, match="the unfinished build of the text index 'mine' is damaged"
@@ -401,9 +381,6 @@ def test_a_change_goes_on_that_was_killed_between_the_old_index_and_the_new_one(
 
 def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*2"})
-
-    def stop(state: text_build.TextBuildProgress) -> None:
-        raise RuntimeError("stop")
 
     def refused(message: str, change: Callable[[], Any]) -> None:
         with pytest.raises(AtomrError, match=message):

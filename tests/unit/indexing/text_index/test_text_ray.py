@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
+from support.text_indexes import content, stop
 
 from atomr_local.cli.main import atomr
 from atomr_local.errors import KnowledgeIndexError, MissingPartError, ModelError
@@ -28,9 +28,7 @@ from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.text_index import ray_build as text_ray
 from atomr_local.indexing.text_index.build import TextBuild
-from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.index import build_text_index
-from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.models.catalog.find import find_embedder
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
@@ -42,7 +40,6 @@ from atomr_local.system.installation import add_extra
 def cluster() -> Iterator[Any]:
     """A cluster of three workers on this machine; they find the fakes of the tests."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: the extra `ray`")
-    pytest.importorskip("lance_ray", reason="lance-ray is not installed: the extra `ray`")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parent), PYTHONPATH)))
         text_ray.require_ray()
@@ -73,17 +70,6 @@ def corpus(folder: Path, *, changed: str = "") -> list[Path]:
     return files
 
 
-def content(name: str) -> dict[str, Any]:
-    """All that an index holds, in the order in which it was written."""
-    directory = store.index_path("text", name)
-    manifest = store.read_manifest(directory)
-    database = sqlite3.connect(directory / CATALOG)
-    articles = database.execute("SELECT * FROM articles ORDER BY seq").fetchall()
-    database.close()
-    passages = connect(directory).open_table(TABLE).to_arrow().to_pylist()
-    return {"counts": manifest.counts, "settings": manifest.settings, "articles": articles, "passages": passages}
-
-
 class Watched(FakeEmbedder):
     """Encodes only when two processes have come to do so."""
 
@@ -103,8 +89,6 @@ class Watched(FakeEmbedder):
 class TestWithoutRay:
     def test_the_missing_package_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ray", None)
-        monkeypatch.setitem(sys.modules, "ray.data", None)
-        monkeypatch.setitem(sys.modules, "lance_ray", None)
         with pytest.raises(MissingPartError) as missing:
             build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray")
         assert missing.value.hint == f"Install them with: {add_extra('ray')}"
@@ -160,17 +144,13 @@ class TestWithoutRay:
 
 class TestOnOneMachine:
     def test_the_index_is_that_of_the_local_engine(self, cluster: Any, tmp_path: Path, small_batches: None) -> None:
-        import numpy as np
-
         files = corpus(tmp_path)
         embedder = SentenceEmbedder(find_embedder("starter"))
         build_text_index(files, "local", embedder=embedder)
         build_text_index(files, "ray", embedder=embedder, engine="ray")
         local, ray = content("local"), content("ray")
-        ours, theirs = (np.array([row.pop("vector") for row in index["passages"]]) for index in (local, ray))
-        assert (ours * theirs).sum(axis=1).min() > 0.9999
         assert ray == local
-        assert local["counts"] == {"articles": 30, "passages": len(ours)}
+        assert local["counts"] == {"articles": 30, "passages": len(local["passages"])}
         assert local["settings"]["skipped"]["count"] == 2
         assert publishing.list_unfinished() == []
         for query in ("Page 7 begins", "word13 word14", "something else"):
@@ -195,9 +175,6 @@ class TestOnOneMachine:
         files = corpus(tmp_path)
         embedder = FakeEmbedder()
         build_text_index(files, "whole", embedder=embedder)
-
-        def stop(state: text_build.TextBuildProgress) -> None:
-            raise RuntimeError("stop")
 
         told: list[str] = []
         for engine in ("ray", "local", "ray"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
@@ -39,23 +40,29 @@ def whole() -> bool:
     return report.good
 
 
-def test_lost_passages_are_found_and_the_next_run_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lost", ["table", "shard"])
+def test_lost_passages_are_found_and_the_next_run_writes_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
     build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
     more = corpus(tmp_path, 20, 30)
-    index = PassageTable.index
+    step = PassageTable.index if lost == "table" else PassageTable.append
 
-    def damaged(self: PassageTable, trained: int) -> int:
-        cut(self.path, "data/*.lance")
-        return index(self, trained)
+    def damaged(self: PassageTable, argument: Any) -> Any:
+        cut(self.path if lost == "table" else self.path.parent, "data/*.lance" if lost == "table" else "shard-*")
+        return step(self, argument)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PassageTable, "index", damaged)
+        patch.setattr(PassageTable, step.__name__, damaged)
         with pytest.raises(KnowledgeIndexError) as caught:
             build_text_index([more], "mine", embedder=FakeEmbedder(), add=True)
-    assert "it starts over" in caught.value.hint
+    assert ("it resumes" if lost == "table" else "it starts over") in caught.value.hint
     assert store.read_manifest(store.index_path("text", "mine")).counts["passages"] == 20
     publishing.put_back("text", "mine")
-    assert build_text_index([more], "mine", embedder=FakeEmbedder(), add=True).counts["passages"] == 50
+    told: list[str] = []
+    build = build_text_index([more], "mine", embedder=FakeEmbedder(), add=True, tell=told.append)
+    assert build.counts["passages"] == 50
+    assert [note.partition(" ")[0] for note in told] == (["resuming"] if lost == "table" else [])
     assert whole()
 
 

@@ -6,13 +6,13 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
+from support.text_indexes import CountingEmbedder, rows
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -21,7 +21,7 @@ from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import filling, index
 from atomr_local.indexing.text_index.filling import Filled, embed_text_index
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
-from atomr_local.indexing.text_index.table import TABLE, VECTOR, PassageTable, connect
+from atomr_local.indexing.text_index.table import VECTOR, PassageTable
 from atomr_local.indexing.text_index.vectors import VECTORS, VectorCache, count_vectors, vector_state
 from atomr_local.indexing.verify import repair_indexes, verify_indexes
 from atomr_local.sources.protocol import Request
@@ -30,16 +30,6 @@ from atomr_local.system.cancellation import Cancellation
 
 WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 QUERIES = ["lake road3 tower1", "harbour2 island", "market valley4 hill", "Page 17", "town1 river5"]
-
-
-class CountingEmbedder(FakeEmbedder):
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        self.texts += texts
-        return super().encode(texts)
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +56,7 @@ def embed(**options: Any) -> Filled:
 
 
 def vectors(name: str = "mine") -> dict[str, Any]:
-    rows = connect(store.index_path("text", name)).open_table(TABLE).to_arrow().to_pylist()
-    return {row["id"]: row[VECTOR] for row in rows}
+    return {row["id"]: row[VECTOR] for row in rows(name)}
 
 
 def state() -> str:
