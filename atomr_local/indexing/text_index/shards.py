@@ -55,9 +55,8 @@ def write_shard(shard: Shard, file: Path, dimensions: int, embedder: Embedder | 
     schema = passage_schema(dimensions).with_metadata({_REPLACED: json.dumps(shard.replaced).encode()})
     with writing(file.parent):
         rows = pa.Table.from_pylist(shard.rows, schema=schema)
-        packed = pa.ipc.IpcWriteOptions(
-            compression="lz4"
-        )  # texts, which stand there twice, and vectors that are missing
+        # Texts, which stand there twice, and vectors that are missing.
+        packed = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, schema, options=packed) as writer:
             writer.write_table(rows)
 
