@@ -153,7 +153,7 @@ def test_a_file_system_without_fsync_is_no_failure(tmp_path: Path, monkeypatch: 
 
 def test_partial_files_of_killed_writers_go_with_the_next_write_and_those_of_others_stay(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom atomr_local import files\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom atomr_local.system import files\n"
         "files.sync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
         "files.put(Path(sys.argv[1]), b'new')\n"
     )

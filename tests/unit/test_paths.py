@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import atomr_local
 from atomr_local.system import paths
 
 
@@ -34,7 +35,7 @@ def test_installed_the_platforms_directories_are_used(monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_DATA_HOME", str(own_home / "share"))
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert paths.data_dir().name == "atomr-local"
-    assert paths.starter_knowledge_dir().is_relative_to(Path(paths.__file__).parent)
+    assert paths.starter_knowledge_dir().is_relative_to(Path(atomr_local.__file__).parent)
 
 
 def test_an_empty_home_is_no_home(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,7 @@ def test_questions_cover_the_operators_and_their_names_and_answers_are_in_the_gr
 
 
 def test_the_planner_examples_are_valid_plans_with_grounded_names() -> None:
-    file = SCRIPTS.parent / "atomr_local" / "planning" / "examples.jsonl"
+    file = SCRIPTS.parent / "atomr_local" / "reasoning" / "planning" / "examples.jsonl"
     examples = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len({example["question"] for example in examples}) == len(examples) >= 40
     for example in examples:
