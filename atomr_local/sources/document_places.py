@@ -110,6 +110,7 @@ _WORDS = {
     "line": ("line", "lines"),
     "cell": ("cell", "cells"),
     "cells": ("", ""),
+    "time": ("", ""),
 }
 
 _PAGE_KINDS = {"table": "table", "infobox": "infobox", "code": "source code"}

@@ -660,6 +660,7 @@ def test_the_page_words_things_as_the_program_does(page: Page) -> None:
     signals = {"verify": 0.5, "link": 1.0, "steps": 3.0, "unheard": 1.0, "type_fit": 0.0}
     places: list[dict[str, Any]] = [
         {"file": "report.pdf", "page": 3, "heading": "Methods"}, {"file": "a.pptx", "slide": [2, 4]}, {"file": "b.csv", "cells": "A1:B2"},
+        {"file": "talk.srt", "time": ["00:00:01", "00:00:07"]},
         {"kind": "table", "table": 2, "table_rows": [3, 9], "section": "Isotopes"}, {"kind": "infobox"}, {"kind": "table", "table_rows": [1, 1]},
     ]  # fmt: skip
     told = page.evaluate(

@@ -9,12 +9,10 @@ from typing import Generic, TypeVar
 
 from atomr_local.indexing.readers.tables import Cell
 
-_VOID = frozenset(
-    {"br", "hr", "img", "input", "link", "meta", "wbr", "area", "base", "col", "embed", "source", "track"}
-)
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr", "area", "base", "col", "embed", "source", "track"})
 PASSED_OVER = frozenset(
     {"script", "style", "nav", "noscript", "svg", "form", "button", "template", "iframe", "object", "audio", "video"}
-    | {"select", "textarea", "math"}
+    | {"select", "textarea", "math", "rp"}
 )
 BLOCKS = frozenset(
     {"p", "div", "section", "article", "main", "blockquote", "ul", "ol", "dl", "li", "dd", "dt", "pre", "center"}
@@ -103,6 +101,7 @@ class HtmlWalker(Generic[Table]):
         self.dropped = 0
         self.pre = 0
         self.tables: list[Table] = []
+        self._bracket = ""  # the next one around the reading of characters, while it is open
 
     def read(self, source: str, *, huge: bool) -> bool:
         """Walk over a page; broken markup is read as a browser would. False if the parser gave up on the way.
@@ -133,7 +132,7 @@ class HtmlWalker(Generic[Table]):
     # What the parser calls.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag in _VOID:
+        if tag in VOID:
             if tag in {"br", "hr"}:
                 self.put("\n" if self.pre or tag == "br" else self.rule)
             return
@@ -148,10 +147,13 @@ class HtmlWalker(Generic[Table]):
             self.begin_heading(int(heading[1]))
         elif tag in self.blocks:
             self.break_words()
+        elif tag == "rt":
+            self._end_reading()
+            self._bracket = "("
         self.pre += tag == "pre"
 
     def end(self, tag: str) -> None:
-        if tag in _VOID:
+        if tag in VOID:
             return
         if self.dropped:
             self.dropped -= 1
@@ -165,10 +167,19 @@ class HtmlWalker(Generic[Table]):
             self.end_heading()
         elif tag in self.blocks:
             self.break_words(tag)
+        elif tag == "rt":
+            self._end_reading()
         self.pre -= tag == "pre"
 
     def data(self, data: str) -> None:
+        if self._bracket == "(" and data.strip() and not self.dropped:
+            self._bracket, data = ")", f"({data.strip()}"
         self.put(data if self.pre else _SPACE.sub(" ", data))
+
+    def _end_reading(self) -> None:
+        if self._bracket == ")":
+            self.put(")")
+        self._bracket = ""
 
     def comment(self, text: str) -> None:
         """Comments say nothing."""

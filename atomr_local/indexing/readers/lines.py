@@ -39,61 +39,132 @@ _ZEROS = re.compile(rb"(?P<le>[\t\n\r -~]\x00[\t\n\r -~]\x00)|(?P<be>\x00[\t\n\r
 _CODING = re.compile(rb"(?:[^\n]*\n)?[^\n]{0,200}?\bcoding[:=][ \t]*([-\w.]{1,40})")
 # Encodings of text alone: the codecs of Python hold others, such as one that unpacks.
 _TEXT = re.compile(
-    r"utf-(?:8|16|32).*|ascii|iso8859-\d+|iso2022_\w+|cp\d+|koi8-\w|mac-\w+|gb\w+|hz|big5\w*|shift_\w+|euc_\w+|tis-620|johab"
+    r"utf-(?:7|8|16|32).*|ascii|iso8859-\d+|iso2022_\w+|cp\d+|koi8-\w|mac-\w+|gb\w+|hz|big5\w*|shift_\w+|euc_\w+|tis-620|johab"
 )
 _LOOKED_AT = 256
 _BLOCK = 1 << 16
 
 
-def encoding_of(head: bytes, whole: bytes | None = None) -> tuple[str, int]:
-    """The encoding of a text that begins so, UTF-8 where nothing says other, and the length of its mark in bytes.
-
-    Args:
-        whole: all of the text. If it is no UTF-8, a comment says what it is, or what it holds is likeliest.
-    """
+def encoding_of(head: bytes) -> tuple[str, int]:
+    """The encoding of a text that begins so, UTF-8 where nothing says other, and the length of its mark in bytes."""
     for mark, name in _MARKS:
         if head.startswith(mark):
             return name, len(mark)
     if zeros := _ZEROS.match(head):
         return ("utf-16-le" if zeros["le"] else "utf-16-be"), 0
     declared = _DECLARATION.match(head.lstrip()[:_LOOKED_AT])
-    name = (text_encoding(declared[1]) if declared else "") or "utf-8"
-    if whole is None or name != "utf-8":
-        return name, 0
-    try:
-        whole.decode("utf-8")
-    except UnicodeDecodeError:
-        return _coding_of(head), 0
-    return "utf-8", 0
+    return (text_encoding(declared[1]) if declared else "") or "utf-8", 0
 
 
-def _coding_of(head: bytes) -> str:
-    """The encoding of a text that is no UTF-8: as a comment in it says, or the likeliest."""
-    if (declared := _CODING.match(head)) and (name := text_encoding(declared[1])):
-        return name
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError:
-        return "cp1252"
-    best = from_bytes(head).best()
-    return best.encoding if best is not None else "cp1252"
+# How browsers read what a text declares: the code page of Windows that holds the older encoding.
+_AS_BROWSERS = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
+}  # fmt: skip
+# Labels that Python does not know, without the "x-" that programs put before their own.
+_LABELS = {
+    "gb-2312": "gbk", "gb-2312-80": "gbk", "csgb2312": "gbk", "cn-big5": "big5", "csbig5": "big5", "dos-874": "cp874",
+    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks-c-5601-1989": "cp949", "ksc-5601": "cp949",
+    "ks-c-5601": "cp949", "koi": "koi8-r", "koi8": "koi8-r", "koi8-ru": "koi8-u", "mac": "mac-roman",
+    "csmacintosh": "mac-roman", "mac-ukrainian": "mac-cyrillic", "unicode-1-1-utf-8": "utf-8", "latin-9": "latin9",
+}  # fmt: skip
+_CODE_PAGE = re.compile(r"(?:windows|win|cp|ibm|ms)-?(\d{3,5}|31j)")
+_BIDI = re.compile(r"(iso-8859-[68])-[ie]")
 
 
-def text_encoding(declared: bytes) -> str:
+def text_encoding(declared: bytes | str) -> str:
     """The codec of an encoding that a text in ASCII characters declares; "" if there is none."""
+    label = declared if isinstance(declared, str) else declared.decode("ascii", "replace")
+    label = label.strip().casefold().replace("_", "-")
+    while label.startswith("x-"):
+        label = label[2:]
+    if page := _CODE_PAGE.fullmatch(label):
+        label = f"cp{page[1].replace('31j', '932')}"
+    label = _LABELS.get(label, _BIDI.sub(r"\1", label))
     try:
-        name = codecs.lookup(declared.decode("ascii", "replace")).name
-    except LookupError:
+        name = codecs.lookup(label).name
+    except (LookupError, ValueError):
         return ""
     # UTF-16 that can be read as ASCII is none, whatever is declared.
     return name if _TEXT.fullmatch(name) and not name.startswith(("utf-16", "utf-32")) else ""
 
 
-def decoded(data: bytes) -> str:
-    """A whole text, lines ending in a line feed; what cannot be decoded becomes the replacement character."""
-    name, mark = encoding_of(data[:_BLOCK], data)
-    text = data[mark:].decode(name, "replace")
+def decoded(data: bytes, declared: str = "") -> str:
+    """A whole text, lines ending in a line feed; what cannot be decoded becomes the replacement character.
+
+    A byte order mark tells the encoding. Otherwise a text that can be UTF-8 is UTF-8, whatever it declares: programs
+    copy a declaration along when they convert the text.
+
+    Args:
+        declared: the label of its encoding, as a page or the header of a mail gives it; "" if there is none.
+    """
+    name, mark = encoding_of(data[:_BLOCK])
+    data = data[mark:]
+    if not mark and not name.startswith(("utf-16", "utf-32")):
+        name = _encoding_in(data, declared or ("" if name == "utf-8" else name))
+    text = data.decode(name, "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _encoding_in(data: bytes, declared: str) -> str:
+    name = text_encoding(declared)
+    if data.isascii():  # of encodings such as ISO-2022-JP too
+        return name or "utf-8"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # the last character may be cut off
+        return "utf-8"
+    except UnicodeDecodeError:
+        pass
+    if not name and declared.casefold().startswith(("utf-16", "utf-32")):
+        return codecs.lookup(declared).name
+    if not name and (comment := _CODING.match(data[:_BLOCK])):
+        name = text_encoding(comment[1])
+    for codec in (_AS_BROWSERS.get(name, name) or "utf-8", "utf-8"):
+        if _mostly_fits(data, codec):
+            return codec
+    return _likeliest(data)
+
+
+def _mostly_fits(data: bytes, codec: str) -> bool:
+    """Whether few of the characters that are not ASCII are damaged."""
+    text = data.decode(codec, "replace")
+    return 4 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", "ignore"))
+
+
+# The letters of languages of the west beside ASCII; one text has those of one language, or few others.
+_WESTERN = tuple(
+    frozenset(letters)
+    for letters in (
+        "äöüßéà",
+        "éèêëàâîïôûùüçœæ",
+        "áéíóúñüçàèï",
+        "áâãàçéêíóôõúü",
+        "àèéìòù",
+        "åäöæøéü",
+        "éëïöüè",
+        "áðéíóúýþæö",
+    )
+)
+_SIGNS = frozenset("“”„‘’‚–—…€£§°µ«»¿¡½¼¾©®™·•´×\xa0")
+_POWER = re.compile(r"(?<=[m\d])[¹²³]")
+
+
+def _likeliest(data: bytes) -> str:
+    """The likeliest encoding of a text that declares none and is no UTF-8."""
+    first = re.search(rb"[^\x00-\x7f]", data)
+    start = max(0, first.start() - _BLOCK // 2) if first else 0
+    sample = data[start : start + _BLOCK]
+    western = _POWER.sub("", sample.decode("cp1252", "replace"))
+    others = {character for character in western if not character.isascii()} - _SIGNS
+    letters = {character for character in western if character.isalpha()}
+    if any({letter.lower() for letter in others} <= language for language in _WESTERN) and len(letters) > len(others):
+        return "cp1252"
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        return "cp1252"
+    best = from_bytes(sample).best()
+    return best.encoding if best is not None else "cp1252"
 
 
 def is_text(head: bytes) -> bool:

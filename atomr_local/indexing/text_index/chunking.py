@@ -24,6 +24,7 @@ _LONGEST_WORD = 200
 _COUNTED_ONCE = 50
 # A section of fewer words says too little for a passage of its own; it goes with the one before it.
 _SHORT_WORDS = 20
+_BLANKS = 4  # characters that may stand between two sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ def passages(
 ) -> Iterator[Passage]:
     """Passages of at most `budget` words, split between sentences; a longer sentence is split between words.
 
-    None reaches over the beginning of a section, but for sections of prose too short to stand alone. Sections that are
-    no prose are split between lines.
+    None reaches over the beginning of a section, but for sections of prose too short to stand alone. A heading below
+    which nothing stands does, where the text has its words. Sections that are no prose are split between lines.
 
     Args:
         sections: where the sections of the text begin, in order.
@@ -81,21 +82,22 @@ def passages(
     """
     start: int | None = None
     end = count = used = room = 0
-    section = before = Section(0, "")
+    section = Section(0, "")
+    before_apart = False
     for section_end, stretch in _stretches(text, sections):
+        apart = bool(stretch.kind) or _is_heading(text, stretch, section_end)
         most = _room(tokens, passage_heading(title, stretch.heading))
         pieces = _pieces(text, budget, stretch, section_end, tokens, most)
         for number, piece in enumerate(pieces):
             full = count + piece.words > budget or used + piece.tokens > room
             if start is not None and number == 0 and not full:
-                apart = bool(stretch.kind or before.kind)
-                full = apart or not _is_short(text[piece.start : section_end], budget - count)
+                full = apart or before_apart or not _is_short(text[piece.start : section_end], budget - count)
             if start is not None and full:
                 yield _passage(text, start, end, section)
                 start, count, used = None, 0, 0
             if start is None:
                 start, section, room = piece.start, stretch, most
-            before = stretch
+            before_apart = apart
             end = piece.end
             count += piece.words
             used += piece.tokens
@@ -123,6 +125,14 @@ def _stretches(text: str, sections: Sequence[Section]) -> Iterator[tuple[int, Se
         yield section.start, before
         before = section
     yield len(text), before
+
+
+def _is_heading(text: str, section: Section, end: int) -> bool:
+    """Whether the section says nothing but its heading."""
+    if not section.heading or end - section.start > len(section.heading) + _BLANKS:
+        return False
+    words = text[section.start : end].strip()
+    return section.heading == words or section.heading.endswith(f" > {words}")
 
 
 def _is_short(text: str, room: int) -> bool:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 # Raised when a parser gives another text for the same file: the files are then read again.
-_VERSION = 6
+_VERSION = 7
 # Letters before the first heading that names the document; one further down names a part of it.
 _TITLE_WITHIN = 2_000
 _REASONS_TOLD = 3
@@ -343,9 +343,10 @@ def _last_of_each(sections: list[Section]) -> tuple[Section, ...]:
 
 def _heading_title(document: dict[str, Any]) -> str:
     first = next(iter(document["sections"]), None)
-    return (
-        str(first[2]) if first is not None and first[0] <= _TITLE_WITHIN and document["place_kind"] != "cells" else ""
-    )
+    # The readers of texts have told which heading is the title; a heading of a sheet is none.
+    if first is None or first[0] > _TITLE_WITHIN or document["place_kind"] in {"cells", "line"}:
+        return ""
+    return str(first[2])
 
 
 def _name_title(path: str, document: dict[str, Any]) -> str:

@@ -131,7 +131,7 @@ export function adviceTexts(answer) {
   return told.length ? told : answer.advice;
 }
 
-const PLACES = { page: ["p.", "pp."], slide: ["slide", "slides"], line: ["line", "lines"], cell: ["cell", "cells"], cells: ["", ""] };
+const PLACES = { page: ["p.", "pp."], slide: ["slide", "slides"], line: ["line", "lines"], cell: ["cell", "cells"], cells: ["", ""], time: ["", ""] };
 const PAGE_KINDS = { table: "table", infobox: "infobox", code: "source code" };
 
 /** The place of evidence in words: "report.pdf, p. 3, Methods", "table 2, rows 3–9", "index starter, passage 5". */

@@ -41,6 +41,11 @@ def cited() -> dict[str, tuple[str, Path | None]]:
     return found
 
 
+def test_the_place_of_what_is_said_is_its_time() -> None:
+    assert place_words({"file": "talk.srt", "time": ["00:00:01", "00:00:07"]}) == "talk.srt, 00:00:01–00:00:07"
+    assert place_words({"file": "talk.srt", "time": "00:00:01"}) == "talk.srt, 00:00:01"
+
+
 def test_folders_and_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     first = written(tmp_path / "home" / "notes" / "bees.txt", "Bees make honey.")
     same = written(tmp_path / "work" / "notes" / "bees.txt", "Bees at work.")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from typing import Any, BinaryIO, Literal
 
 from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Names, TableLines, column_name
 
-# What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1), or
-# cells of a table ("Sheet!A5:F5").
-PlaceKind = Literal["page", "slide", "line", "cell", "cells"]
+# What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1),
+# cells of a table ("Sheet!A5:F5"), or times of a film or a talk ("00:01:30").
+PlaceKind = Literal["page", "slide", "line", "cell", "cells", "time"]
 MOST_TEXT = 48 << 20  # characters of one document
 _MOST_NAMES = 50
+# Their headings are names of sheets, or bookmarks of pages whose words stand in the text.
+_NAMED_PLACES = frozenset({"cells", "page"})
 
 
 class UnreadableError(ValueError):
@@ -28,7 +32,8 @@ class Document:
 
     Attributes:
         text: paragraphs, with a blank line between them; rows of tables a line each.
-        sections: where headings stand, as (offset, level, heading); the words of the heading are not in the text.
+        sections: where headings stand, as (offset, level, heading). The words of a heading are in the text only if
+            there are no others below it.
         places: (offset, place) in order; a place holds until the next one.
         place_kind: what the places are; None where there are none.
         title: as the document gives it; "" if it gives none.
@@ -64,6 +69,7 @@ class Writer:
         self._pieces: list[str] = []
         self._length = 0
         self._place: int | str | None = None
+        self._heading_places: list[int | str | None] = []
 
     @property
     def empty(self) -> bool:
@@ -77,6 +83,7 @@ class Writer:
         """A heading, 1 the highest; what follows stands below it."""
         if title := " ".join(title.split()):
             self.document.sections.append((self._length, level, title[:300]))
+            self._heading_places.append(self._place)
 
     def paragraph(self, text: str, places: Iterable[tuple[int, int | str]] = ()) -> None:
         """A paragraph, a blank line before it.
@@ -90,6 +97,15 @@ class Writer:
         """A line of its own: a row, an item of a list, a line of code. `places` as of :meth:`paragraph`."""
         self._put(text, "\n", places)
 
+    def insert(self, other: Document) -> None:
+        """The text of another document, with its headings and without its places."""
+        begin = 0
+        for start, level, title in other.sections:
+            self.paragraph(other.text[begin:start])
+            self.heading(level, title)
+            begin = start
+        self.paragraph(other.text[begin:])
+
     def done(self) -> Document:
         """The document as it was put together.
 
@@ -97,17 +113,63 @@ class Writer:
             UnreadableError: there is too much text.
         """
         self.document.text = "".join(self._pieces)
-        # A heading with nothing before the next one of the same offset stays: its words are part of the path.
+        if self.document.place_kind not in _NAMED_PLACES and (bare := self._bare_headings()):
+            self._write_out(bare)
         return self.document
+
+    def _bare_headings(self) -> frozenset[int]:
+        """The headings, by number, below which no words stand, even below the headings that are under them."""
+        bare: set[int] = set()
+        below: list[tuple[int, int]] = []  # (level, offset) of headings further down that may end those above
+        for i in range(len(self.document.sections) - 1, -1, -1):
+            start, level, _ = self.document.sections[i]
+            while below and below[-1][0] > level:
+                below.pop()
+            end = below[-1][1] if below else self._length
+            if not self.document.text[start:end].strip():
+                bare.add(i)
+            below.append((level, start))
+        return frozenset(bare)
+
+    def _write_out(self, bare: frozenset[int]) -> None:
+        """Write the words of these headings into the text, each as a paragraph at the heading's place."""
+        document, text = self.document, self.document.text
+        pieces: list[str] = []
+        sections: list[tuple[int, int, str]] = []
+        places: list[tuple[int, int | str]] = []
+        waiting = list(reversed(document.places))
+        begin = moved = 0
+        for i, (start, level, title) in enumerate(document.sections):
+            while waiting and waiting[-1][0] < start:
+                offset, place = waiting.pop()
+                places.append((offset + moved, place))
+            last = start == len(text)
+            gap = "\n\n" if last and start + moved else ""
+            sections.append((start + moved + len(gap), level, title))
+            if i not in bare:
+                continue
+            words = _storable(title)
+            before = places[-1] if places else None
+            own = self._heading_places[i]
+            if own is not None and (before is None or before[1] != own):
+                places.append((start + moved + len(gap), own))
+            pieces += (text[begin:start], gap, words, "" if last else "\n\n")
+            begin = start
+            moved += len(gap) + len(words) + (0 if last else 2)
+            if before is not None and not last:  # what follows stands where it stood
+                places.append((start + moved, before[1]))
+        places += ((offset + moved, place) for offset, place in reversed(waiting))
+        document.text = "".join((*pieces, text[begin:]))
+        document.sections, document.places = sections, list(dict(places).items())  # of one offset the last
 
     def _put(self, text: str, before: str, inside: Iterable[tuple[int, int | str]]) -> None:
         # A line keeps its indentation, a paragraph has none.
-        stripped = (text.rstrip() if before == "\n" else text.strip()).replace("\x00", "")
-        if not stripped:
+        stripped = _storable(text.rstrip() if before == "\n" else text.strip())
+        if not stripped or is_rule(stripped):
             return
         cut = 0 if before == "\n" else len(text) - len(text.lstrip())
         inside = [(offset - cut - text.count("\x00", 0, offset), place) for offset, place in inside]
-        text = stripped.encode("utf-8", "replace").decode("utf-8")
+        text = stripped
         # A heading begins after the blank line: its section starts with its own words.
         gap = before if self._pieces else ""
         if gap:
@@ -134,6 +196,20 @@ class Writer:
             if offset != self._length:
                 break
             sections[i] = (offset + gap, level, title)
+
+
+def _storable(text: str) -> str:
+    """The text without what no file in UTF-8 can hold."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+# Lines that are drawn: between parts of a text, below its headings, around its tables.
+_RULE = re.compile(r"[\s\-=_*~#+|^\u2010-\u2015\u2022\u2500-\u259f\u00b7]{3,}")
+
+
+def is_rule(text: str) -> bool:
+    """Whether these are mere marks, such as a line of dashes."""
+    return _RULE.fullmatch(text.strip()) is not None
 
 
 def names_of(value: Any) -> list[str]:
@@ -216,8 +292,11 @@ def open_zip(stream: BinaryIO) -> zipfile.ZipFile:
 
 
 @contextmanager
-def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Iterator[None]:
-    """Look at the parts of a file, which a library then parses inside; the stream stands at its beginning again.
+def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Iterator[BinaryIO]:
+    """Look at the parts of a file, and give a stream that a library can then parse, at its beginning.
+
+    The libraries know only the usual content type of each kind and the namespaces of transitional Open XML. Templates,
+    shows, files with macros and strict files are rewritten so.
 
     Args:
         what: it is, such as "presentation".
@@ -227,6 +306,7 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
         UnreadableError: as of :func:`open_zip`; a part declares entities; or the library fails.
     """
     with open_zip(stream) as archive:
+        unusual = False
         for info in archive.infolist():
             if not info.filename.endswith(_XML):
                 continue
@@ -234,14 +314,62 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
                 head = opened.read(_HEAD)
             if declares_entities(head):
                 raise UnreadableError("its XML declares entities, which no such document needs")
+            unusual = unusual or _as_usual(info.filename, head) != head
         stream.seek(0)
+        usual = _rewritten(archive) if unusual else stream
     try:
-        yield
+        yield usual
     except UnreadableError:
         raise
     except Exception as error:  # the libraries raise whatever the damaged XML leads to
-        told = " ".join(str(error).split())[:most] if most else str(error)
-        raise UnreadableError(f"its {what} is damaged: {type(error).__name__}: {told}") from error
+        raise UnreadableError(f"its {what} is damaged: {type(error).__name__}: {told_error(error, most)}") from error
+
+
+def told_error(error: Exception, most: int | None = 150) -> str:
+    """What an error says, without objects of the program, up to `most` characters on one line; None for all of it."""
+    said = _OBJECT.sub("the file", _OBJECT.sub("the file", str(error)))  # one may stand in another
+    return " ".join(said.split())[:most] if most else said
+
+
+_OBJECT = re.compile(r"'?<[\w.]+ [^<>]*>'?")
+_CONTENT_TYPES = "[Content_Types].xml"
+_MAIN_TYPE = re.compile(
+    rb"application/vnd\.(?:(?P<word>ms-word|openxmlformats-officedocument\.wordprocessingml)"
+    rb"|ms-powerpoint|openxmlformats-officedocument\.presentationml)\.\w+(?:\.macroEnabled\w*)?\.main\+xml"
+)
+_ENTRY = re.compile(rb"<(?:\w+:)?(?:Default|Override)\s[^>]*>")
+_OF_XML = re.compile(rb"""(?i)\b(?:Extension|PartName)\s*=\s*["'](?:[^"']*\.)?xml["']""")
+# What some programs leave of a picture or a link that was taken out; Word passes it over.
+_TO_NOTHING = re.compile(rb"""<(?:\w+:)?Relationship\s[^>]*Target=["'][./\w]*\bNULL["'][^>]*/>""")
+_STRICT = re.compile(rb"(=\s*[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
+
+
+def _usual_type(match: re.Match[bytes]) -> bytes:
+    """The type that a library knows of a part; a whole file that stands in another is none."""
+    if not _OF_XML.search(match.string):
+        return b"application/octet-stream"
+    kind = b"wordprocessingml.document" if match["word"] else b"presentationml.presentation"
+    return b"application/vnd.openxmlformats-officedocument.%s.main+xml" % kind
+
+
+def _as_usual(name: str, xml: bytes) -> bytes:
+    """A part with the usual content types in place of those of templates, shows and macros, and no strict names."""
+    if name == _CONTENT_TYPES:
+        xml = _ENTRY.sub(lambda entry: _MAIN_TYPE.sub(_usual_type, entry[0]), xml)
+    if name.endswith(".rels"):
+        xml = _TO_NOTHING.sub(b"", xml)
+    return _STRICT.sub(rb"\1http://schemas.openxmlformats.org/\2/2006/", xml)
+
+
+def _rewritten(archive: zipfile.ZipFile) -> BinaryIO:
+    """The archive with its XML :func:`as usual <_as_usual>`, without pictures and films."""
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as again:
+        for name in dict.fromkeys(archive.namelist()):
+            data = b"" if "/media/" in name else part(archive, name)
+            again.writestr(name, _as_usual(name, data) if name.endswith(_XML) else data)
+    packed.seek(0)
+    return packed
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:

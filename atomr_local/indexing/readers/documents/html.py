@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
@@ -20,8 +21,8 @@ from atomr_local.indexing.readers.documents.document import (
     write_table,
 )
 from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.html_walker import BLOCKS, PASSED_OVER, TABLE_PARTS, HtmlWalker, OpenTable
-from atomr_local.indexing.readers.lines import decoded, encoding_of, text_encoding
+from atomr_local.indexing.readers.html_walker import BLOCKS, PASSED_OVER, TABLE_PARTS, VOID, HtmlWalker, OpenTable
+from atomr_local.indexing.readers.lines import decoded, text_encoding
 from atomr_local.indexing.readers.tables import Cell, markup_spans, one_line
 
 # Tables of web pages while they are read.
@@ -119,27 +120,64 @@ def parse_html(stream: BinaryIO) -> Document:
 
 def write_html(writer: Writer, source: bytes | str) -> None:
     """The words of a page; broken markup is read as a browser would."""
-    text = source if isinstance(source, str) else _decoded(source)
+    text = source if isinstance(source, str) else page_text(source)
     page = _Page(writer)
     if not page.read(_SUBSET.sub(r"\1", _DECLARATION.sub("", text), count=1), huge=True):
         writer.document.notes.append("its markup is broken; what was read until there is taken")
-    page.end_tables()
-    page.flush()
+    page.finish()
 
 
-def _decoded(source: bytes) -> str:
-    """By the encoding that the page declares, unless a byte order mark says another."""
-    name, mark = encoding_of(source[:_HEAD])
-    declared = _CHARSET.search(source[:_HEAD]) if not mark and not name.startswith(("utf-16", "utf-32")) else None
-    if declared and (name := text_encoding(declared[1] or declared[2])):
-        # Pages that say Latin-1 have the quotation marks of Windows, and browsers read them so.
-        return source.decode("cp1252" if name in {"iso8859-1", "ascii"} else name, "replace")
-    return decoded(source)
+def page_text(source: bytes, declared: str = "") -> str:
+    """The characters of a page.
+
+    Args:
+        declared: the label of its encoding, as it came with the page; otherwise the page may declare one.
+    """
+    if not text_encoding(declared) and (found := _CHARSET.search(source[:_HEAD])):
+        declared = (found[1] or found[2]).decode("ascii", "replace")
+    return decoded(source, declared)
+
+
+# A piece of a page in the order of reading: what writes it, pieces in it, or a note's id that stands there.
+_Block = Callable[[Writer], None] | list["_Block"] | str
+_NOTES = frozenset({"footnote", "endnote", "rearnote", "doc-footnote", "doc-endnote", "footnote-definition"})
+_NOTE_LINKS = frozenset({"noteref", "doc-noteref", "footnote-ref"})
+_BACK_LINKS = frozenset({"backlink", "doc-backlink", "footnote-back", "footnote-backref"})
+_NOTE_PLACES = frozenset({"aside", "li", "div", "p", "dd", "section"})
+_MARKER = re.compile(r"\s*\[?([\d*†‡]{1,4})\]?\s*")
+_BEFORE_NUMBERS = frozenset(("", " ", "\n", "\xa0", "[", "("))
+_FIRST_LABELLED = 3  # level of a heading; in a box of facts those below name what follows
+
+
+@dataclass(slots=True)
+class _Aside:
+    """A note or a box that stands beside the text, while it is open.
+
+    Attributes:
+        depth: open elements around it.
+        note: its id, if a link in the text leads to it.
+        headed: there are headings in it.
+        boxed: it is a box of facts, in which lower headings name values.
+        before: the blocks around it.
+        letters, linked: how much text is in it, and how much of that in links.
+    """
+
+    depth: int
+    note: str
+    boxed: bool
+    before: list[_Block]
+    headed: bool = False
+    letters: int = 0
+    linked: int = 0
 
 
 class _Page(HtmlWalker[_Table]):
-    passed_over = PASSED_OVER | {"canvas", "map", "aside", "dialog"}
-    blocks = BLOCKS | {"header", "footer", "figure", "figcaption", "address", "body"}
+    """The blocks of a page, kept until it ends: a note is then written behind the paragraph that refers to it."""
+
+    passed_over = (PASSED_OVER - {"form"}) | {"canvas", "map", "dialog", "search", "datalist", "en-crypt"}
+    blocks = BLOCKS | {"header", "footer", "figure", "figcaption", "address", "body", "form", "fieldset", "legend"} | {
+        "aside", "en-note",
+    }  # fmt: skip
     rule = " "
 
     def __init__(self, writer: Writer) -> None:
@@ -152,8 +190,22 @@ class _Page(HtmlWalker[_Table]):
         self._in_title = False
         self._bold = 0
         self._data: list[_Table] = []  # those that are open and not for layout
+        self._blocks: list[_Block] = []
+        self._notes: dict[str, list[_Block]] = {}  # by id
+        self._asides: list[_Aside] = []
+        self._depth = 0
+        self._path: list[tuple[int, str]] = []  # headings around what is read, asides left out
+        self._links: list[_Block] = []  # in-page links since the last block
+        self._noted: set[str] = set()  # where links to notes lead
+        self._link: tuple[str, bool] | None = None  # the open link: where it leads, and whether to a note
+        self._label = ""
+        self._under_others = False  # an aside has ended, and its headings would hold for what follows
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag not in VOID:
+            self._depth += 1
+            if tag in _NOTE_PLACES and not self.dropped and self._cell is None:
+                self._begin_aside(tag, attributes)
         super().start(tag, attributes)
         if self.dropped:
             if tag == "annotation" and "tex" in attributes.get("encoding", ""):
@@ -164,10 +216,20 @@ class _Page(HtmlWalker[_Table]):
             self._in_title = True
         elif tag in _BOLD:
             self._bold += 1
+        elif tag == "a" and (address := attributes.get("href")):
+            target = unquote(address[1:]) if address.startswith("#") else ""
+            self._link = (target, bool(_kinds(attributes) & _NOTE_LINKS))
+            if target:
+                self._links.append(target)
+                self._noted |= {target} if self._link[1] else set()
 
     def end(self, tag: str) -> None:
         was_dropped = self.dropped > 0
         super().end(tag)
+        if tag not in VOID:
+            self._depth -= 1
+            if self._asides and self._asides[-1].depth == self._depth:
+                self._end_aside()
         if was_dropped:
             if tag == "annotation" and self._annotation is not None:
                 self._formula, self._annotation = " ".join("".join(self._annotation).split()), None
@@ -178,6 +240,8 @@ class _Page(HtmlWalker[_Table]):
             self._in_title = False
         elif tag in _BOLD:
             self._bold = max(0, self._bold - 1)
+        elif tag == "a":
+            self._link = None
 
     def data(self, data: str) -> None:
         if self._in_title:
@@ -186,7 +250,63 @@ class _Page(HtmlWalker[_Table]):
             return
         if self._annotation is not None:
             self._annotation.append(data)
+        if self._link is not None and (marker := _MARKER.fullmatch(data)):
+            target, to_note = self._link
+            if to_note:
+                return
+            if target and self._words and self._words[-1][-1:] not in _BEFORE_NUMBERS:
+                data = f"[{marker[1]}]"  # never a digit more of the number before it
         super().data(data)
+
+    def _begin_aside(self, tag: str, attributes: Mapping[str, str]) -> None:
+        name, kinds = attributes.get("id", ""), _kinds(attributes)
+        note = bool(name) and (name in self._noted or bool(kinds & _NOTES))
+        if (note or tag == "aside") and not self.is_dropped(tag, attributes):
+            self.flush()
+            boxed = any("infobox" in kind for kind in kinds)
+            self._asides.append(_Aside(self._depth - 1, name if note else "", boxed, self._blocks))
+            self._blocks = []
+
+    def _end_aside(self) -> None:
+        self.end_heading()
+        self._label = ""
+        self.flush()
+        aside, inside = self._asides.pop(), self._blocks
+        self._blocks = aside.before
+        if aside.note:
+            self._notes.setdefault(aside.note, []).extend(inside)
+            self._blocks.append(aside.note)  # here, if no paragraph has taken it before
+        elif 2 * aside.linked <= aside.letters:  # not a side bar of links
+            self._blocks.append(inside)
+            if self._asides:
+                self._asides[-1].headed |= aside.headed
+            else:
+                self._under_others |= aside.headed
+
+    def _emit(self, block: _Block, level: int = 10) -> None:
+        """A block of the page; headings within an aside before it do not hold for it.
+
+        Args:
+            level: of a heading.
+        """
+        if self._under_others and not self._asides:
+            self._under_others = False
+            self._blocks += [partial(Writer.heading, level=at, title=title) for at, title in self._path if at < level]
+        self._blocks.append(block)
+
+    def finish(self) -> None:
+        """The page ends: write its blocks."""
+        self.end_tables()
+        self.flush()
+        while self._asides:
+            self._end_aside()
+        waiting = list(reversed(self._blocks))
+        while waiting:
+            block = waiting.pop()
+            if callable(block):
+                block(self._writer)
+            else:
+                waiting += reversed(self._notes.pop(block, []) if isinstance(block, str) else block)
 
     def flush(self) -> None:
         """Write the words since the last block, as a paragraph; those of a cell stay together."""
@@ -194,16 +314,29 @@ class _Page(HtmlWalker[_Table]):
             self._cell.append("\n")
             return
         text, self._words = "".join(self._words), []
-        if self._heading is not None:
+        if self._heading is not None or (self._label and text.strip() == self._label):
             self._words = [text]
             return
+        self._label = ""
         for paragraph in [text] if self.pre else re.split(r"\s*\n\s*", text):
-            self._writer.paragraph(paragraph)
+            if paragraph.strip():
+                self._emit(partial(Writer.paragraph, text=paragraph))
+        if self._links:
+            self._blocks.append(self._links)
+            self._links = []
 
     def is_dropped(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        return "hidden" in attributes or super().is_dropped(tag, attributes)
+        if attributes.get("hidden", "until-found").casefold() != "until-found":  # a browser shows that when it searches
+            return True
+        if attributes.get("role") == "search" or (tag == "a" and _kinds(attributes) & _BACK_LINKS):
+            return True
+        return super().is_dropped(tag, attributes)
 
     def take(self, text: str) -> None:
+        if self._asides:
+            aside, length = self._asides[-1], len(text.strip())
+            aside.letters += length
+            aside.linked += length if self._link is not None else 0
         cell = self._cell
         if cell is not None and not self._bold and not text.isspace():
             self._data[-1].plain = True
@@ -213,6 +346,7 @@ class _Page(HtmlWalker[_Table]):
         self.flush()
 
     def begin_heading(self, level: int) -> None:
+        self._label = ""
         self.flush()
         self._heading = level if self._cell is None else None
 
@@ -221,7 +355,18 @@ class _Page(HtmlWalker[_Table]):
             return
         level, self._heading = self._heading, None
         text, self._words = "".join(self._words), []
-        self._writer.heading(level, text)
+        if self._asides and self._asides[-1].boxed and level >= _FIRST_LABELLED and text.strip():
+            self._label = f"{text.strip().removesuffix(':')}:"
+            self._words = [self._label, " "]
+            return
+        if self._asides and self._asides[-1].note:
+            self._emit(partial(Writer.paragraph, text=text))
+            return
+        self._emit(partial(Writer.heading, level=level, title=text), level)
+        if self._asides:
+            self._asides[-1].headed = True
+        else:
+            self._path = [*((above, title) for above, title in self._path if above < level), (level, text)]
 
     @property
     def _cell(self) -> list[str] | None:
@@ -272,12 +417,19 @@ class _Page(HtmlWalker[_Table]):
         if self._data:
             self._data[-1].inner.append(table)
         else:
-            table.write(self._writer)
+            self._emit(table.write)
 
     def _meta(self, attributes: dict[str, str]) -> None:
         name = attributes.get("name", "").casefold()
         if (key := _DETAILS.get(name)) and (content := " ".join(attributes.get("content", "").split())):
             self._writer.document.details.setdefault(key, content[:500])
+
+
+def _kinds(attributes: Mapping[str, str]) -> set[str]:
+    """What an element says that it is: the words of its role, its type in a book, and its class."""
+    if not attributes:
+        return set()
+    return {kind.casefold() for name in ("role", "epub:type", "class") for kind in attributes.get(name, "").split()}
 
 
 # E-books in EPUB: the chapters in reading order.

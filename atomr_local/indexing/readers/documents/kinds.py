@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from atomr_local.indexing.readers.documents.document import UnreadableError
+from atomr_local.indexing.readers.documents.zip_kinds import kind_of_zip
 from atomr_local.indexing.readers.lines import head_as_utf8, is_text
 from atomr_local.system.files import kind_of, open_regular
 
@@ -77,24 +77,55 @@ HEAD = 1 << 16
 _DATA_HEAD = 1024
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
-_PROSE = frozenset({"", ".txt", ".text", ".rst", ".org", ".log"})
+_PROSE = frozenset({"", ".txt", ".text", ".log"})
+_RST = frozenset({".rst", ".rest"})
+_HEADED = frozenset({".org", ".adoc", ".asciidoc", ".tex", ".latex"})
+_SETTINGS = frozenset({".properties", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".strings"})
+# JSON, by its content: under these names any, under others what begins with an object or a list of texts.
+_JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".geojson", ".jsonc", ".webmanifest", ".canvas", ".har"})
+_JSON = re.compile(rb'\s*+[\[{"\d]')
+_SURE_JSON = re.compile(rb'\s*+[\[{][\s\[{]*+"(?:[^"\\\n]|\\.){0,1000}+"\s*+[:,\]]')
+_CUES = re.compile(
+    rb"\s*+(?:WEBVTT\b|\[Script Info\]|(?:\d+[ \t]*\r?\n)?\d+:\d\d:\d\d[.,]\d{1,3}[ \t]*(?:-->|,)[ \t]*\d+:\d\d:"
+    rb"|(?:\[(?:ar|ti|al|au|by|re|ve|length|offset):[^\n]*\s+)*\[\d\d:\d\d\.\d\d\d?\])"
+)
+_CALENDAR = re.compile(rb"\s*+BEGIN:(?:VCALENDAR|VCARD)\s", re.I)
+# How a line of a log or a chat begins: with a time, or with how grave it is.
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_STAMP = re.compile(
+    rb"(?m)^(?:[\[(<]?(?:\d{4}[-/.]\d\d?[-/.]\d\d?[T ,]+\d\d?:\d\d|\d\d?[-/.]\d\d?[-/.]\d{2,4},? +\d\d?[:.]\d\d"
+    rb"|\d\d?:\d\d(?::\d\d)?\b|\d\d-\d\d \d\d:\d\d)|(?:\w{3} )?" + _MONTH + rb" [ \d]\d \d\d:\d\d"
+    rb"|\[\w{3} " + _MONTH + rb" |\S+ \S+ \S+ \[\d\d/" + _MONTH + rb"/\d{4}:|\[ *\d+\.\d+\] |\d{10}(?:\.\d+)?\s"
+    rb"|[IWEF]\d{4} \d\d:\d\d|<[^<>\s/]{1,30}> \S"
+    rb"|[\[<]?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)"
+)
+_STAMPED = 0.5  # of the lines
+_LINE = re.compile(rb"(?m)^[^\n]*\S")
+# Pictures that are text.
+_SVG = re.compile(_BEFORE + rb"<(?:!doctype\s+svg\b|(?:\w+:)?svg[\s>])", re.S)
+_PICTURES = (
+    (_SVG, "an SVG image"),
+    (re.compile(rb"%!PS-Adobe-\S+ EPSF|\xc5\xd0\xd3\xc6"), "an EPS image"),
+    (re.compile(rb"/\* XPM \*/"), "an XPM image"),
+    (re.compile(rb"%!PS"), "a PostScript file: save it as PDF"),
+)
 # The line before each message of a mailbox, and how a line of its header begins.
 MBOX_FROM = re.compile(rb"From (?=\S)[^\n]{1,500}?\d{4}(?: [-+]\d{4})?(?: remote from [^\n]{1,100})?[ \t]*+\r?\n")
 MBOX_HEADER = re.compile(rb">?[!-9;-~]++:|>?From ")
 _MAIL_FIELD = re.compile(rb"(?m)^(?:From|To|Subject|Date|Message-ID|Received|MIME-Version|Return-Path):", re.I)
 _MAIL = re.compile(rb"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n|[!-9;-~]+:[^\n]*\n)+\r?\n")
+# The first line of a file of Apple Mail: the bytes of the message below it.
+EMLX = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[!-9;-~]+:)")
+# What browsers put at the head of a page that they save as one file.
+_SAVED = re.compile(rb"(?im)^(?:Snapshot-Content-Location:|From: *\"?<?Saved by |X-MAF-)")
+_SAVED_NAMES = frozenset({".mht", ".mhtml"})
+_SAVED_TYPE = re.compile(rb"(?im)^Content-Type:\s*(?:multipart/related|text/html)\b")
+# An export of Evernote; a document type with parts of its own could declare entities.
+_ENEX = re.compile(_BEFORE + rb"(?:<!doctype\s+en-export[^\[>]*+>)?+\s*+<en-export[\s>]", re.S)
 _NOTEBOOK = re.compile(rb'"cells"\s*:\s*\[|"nbformat"\s*:')
-_ZIP_KINDS = (
-    ("word/document.xml", "docx"),
-    ("ppt/presentation.xml", "pptx"),
-    ("xl/workbook.xml", "xlsx"),
-    ("META-INF/container.xml", "epub"),
-)
-_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
-_READ_OPEN_DOCUMENT = ("text", "spreadsheet", "presentation")
-
 _TOLD_BY_CONTENT = frozenset(
     {"pdf", "docx", "pptx", "xlsx", "epub", "opendocument", "rtf", "html", "mail", "mbox", "notebook", "markdown"}
+    | {"subtitles", "calendar", "rst", "headed"}
 )
 
 
@@ -111,7 +142,8 @@ def _is_document(path: Path) -> bool:
             data = head_as_utf8(stream.read(_DATA_HEAD)).lstrip()[:1] in (b"{", b"[", b"<")
     except (OSError, UnreadableError):
         return False
-    return kind in _TOLD_BY_CONTENT or (kind == "text" and not data and path.suffix.casefold() in _PROSE - {"", ".log"})
+    is_prose = kind in {"text", "log"} and path.suffix.casefold() in _PROSE - {"", ".log"}
+    return kind in _TOLD_BY_CONTENT or (is_prose and not data)
 
 
 def document_kind(stream: BinaryIO, name: str) -> str:
@@ -130,13 +162,17 @@ def document_kind(stream: BinaryIO, name: str) -> str:
     if b"%PDF-" in head[:1024]:
         return "pdf"
     if head.startswith(b"PK\x03\x04"):
-        return _kind_of_zip(stream)
+        return kind_of_zip(stream, name)
     if head.startswith(b"{\\rtf"):
         return "rtf"
     if head.startswith(b"\xd0\xcf\x11\xe0"):
+        is_message = name.casefold().endswith((".msg", ".oft")) or "__substg1.0_".encode("utf-16-le") in head
         raise UnreadableError(
-            "it is an Office document of before 2007, or one that is encrypted: save it as DOCX, PPTX or XLSX"
+            "it is an Outlook message (MSG): save it as EML, HTML or plain text"
+            if is_message
+            else "it is an Office document of before 2007, or one that is encrypted: save it as DOCX, PPTX or XLSX"
         )
+    _refuse_picture(head, PurePosixPath(name.casefold()).suffix)
     known = kind_of(head)
     if known is not None and "text" not in known.name:
         raise UnreadableError(f"it is {known.name}" if not known.packed else f"it is {known.name}; unpack it first")
@@ -150,33 +186,43 @@ def _kind_of_text(head: bytes, suffix: str) -> str:
     marked = (
         ("html", is_page(head)),
         ("mbox", (line := MBOX_FROM.match(head)) and MBOX_HEADER.match(head, line.end())),
+        ("enex", _ENEX.match(head)),
+        ("saved page", _is_saved_page(head, suffix)),
+        ("mail", (counted := EMLX.match(head)) and _MAIL.match(head, counted.end())),
         ("mail", _MAIL.match(head) and len(set(_MAIL_FIELD.findall(head[: 1 << 14]))) >= 2),
+        ("calendar", _CALENDAR.match(head)),
+        ("subtitles", suffix not in MARKDOWN and _CUES.match(head)),
         ("notebook", suffix == ".ipynb" and _NOTEBOOK.search(head)),
         ("markdown", suffix in MARKDOWN or (not suffix and head.startswith((b"---\n", b"---\r\n")))),
         ("csv", suffix in _TABLES),
+        ("json", (_JSON if suffix in _JSON_NAMES else _SURE_JSON).match(head)),
         ("html", is_fragment(head, suffix)),
+        ("rst", suffix in _RST),
+        ("headed", suffix in _HEADED),
+        ("settings", suffix in _SETTINGS),
+        ("log", suffix == ".log" or (suffix in _PROSE and _is_log(head))),
         ("text", suffix in _PROSE),
     )
     return next((kind for kind, found in marked if found), "code")
 
 
-def _kind_of_zip(stream: BinaryIO) -> str:
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            names = set(archive.namelist())
-            for name, kind in _ZIP_KINDS:
-                if name in names:
-                    return kind
-            if "mimetype" in names and archive.getinfo("mimetype").file_size < 200:
-                mimetype = archive.read("mimetype").decode("ascii", "replace").strip()
-                if mimetype == "application/epub+zip":
-                    return "epub"
-                if mimetype.startswith(_OPEN_DOCUMENT):
-                    sort = mimetype.removeprefix(_OPEN_DOCUMENT).removesuffix("-template")
-                    if sort in _READ_OPEN_DOCUMENT:
-                        return "opendocument"
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise UnreadableError(f"it is a damaged ZIP file: {error}") from error
-    finally:
-        stream.seek(0)
-    raise UnreadableError("it is packed with Zip; unpack it first")
+def _is_saved_page(head: bytes, suffix: str) -> bool:
+    """Whether it is MHTML: a page with its pictures in the form of a mail."""
+    header = _MAIL.match(head)
+    if header is None:
+        return False
+    return bool(_SAVED.search(header[0]) or (suffix in _SAVED_NAMES and _SAVED_TYPE.search(header[0])))
+
+
+def _is_log(head: bytes) -> bool:
+    head = head[: 1 << 14]
+    stamped = len(_STAMP.findall(head))
+    return stamped > 1 and stamped >= _STAMPED * len(_LINE.findall(head))
+
+
+def _refuse_picture(head: bytes, suffix: str) -> None:
+    """Raises UnreadableError for a picture that is text; a page or a note may begin with one."""
+    head = head_as_utf8(head) if is_text(head) else head
+    for beginning, what in _PICTURES:
+        if beginning.match(head) and not (beginning is _SVG and suffix in _NAMED_SO | MARKDOWN | _TEMPLATES - {".svg"}):
+            raise UnreadableError(f"it is {what}")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from email import policy
 from email.errors import MessageError
-from email.message import EmailMessage
+from email.header import decode_header
+from email.message import EmailMessage, Message
 from email.parser import BytesParser
-from typing import BinaryIO, cast
+from functools import cached_property
+from itertools import islice
+from typing import Any, BinaryIO, cast
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.html import write_html
-from atomr_local.indexing.readers.documents.kinds import MBOX_FROM, MBOX_HEADER
+from atomr_local.indexing.readers.documents.html import page_text, write_html
+from atomr_local.indexing.readers.documents.kinds import EMLX, MBOX_FROM, MBOX_HEADER
 from atomr_local.indexing.readers.documents.text_file import joined
-from atomr_local.indexing.readers.lines import as_utf8
+from atomr_local.indexing.readers.lines import as_utf8, decoded, text_encoding
 
 MOST_MESSAGE = 32 << 20  # bytes of a message; attachments stand behind the text
 MOST_MAILBOX = 128 << 20  # characters of all messages
@@ -23,11 +28,45 @@ _LONGEST_LINE = 1 << 20
 _QUOTED = re.compile(rb"^>(>*From )")
 _MOST_PARTS = 200
 _FIELDS = ("From", "To", "Cc", "Date")
+_FORWARDED = ("From", "Subject", "To", "Cc", "Date")
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_AS_PLAIN = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/x-patch", "text/x-diff"})
+_ENCODED = re.compile(r"=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=(?:\s*=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=)*")
+# Words of a text; those of scripts without spaces are their characters.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")
+_SAME = 0.8  # of the words of one text that another must have to say the same
+_STUB = re.compile(
+    r"(?i)\b(?:html|browser|navigateur|navegador|mime|e?-?mail (?:program|client|reader)|rich text"
+    r"|view (?:this|the) (?:message|e?-?mail))\b"
+)
+_LONGEST_STUB = 60  # words
 
 
 def parse_mail(stream: BinaryIO) -> Document:
+    """A message; of a file of Apple Mail, which counts its bytes, what stands behind it is left out."""
     data = _utf8(stream).read(MOST_MESSAGE + 1)
-    return _message(data[:MOST_MESSAGE], cut=len(data) > MOST_MESSAGE)
+    cut = len(data) > MOST_MESSAGE
+    if counted := EMLX.match(data[:100]):
+        size = int(counted[1])
+        cut = cut and size > MOST_MESSAGE
+        data = data[counted.end() :][:size]
+    return _message(data[:MOST_MESSAGE], cut=cut)
+
+
+def parse_saved_page(stream: BinaryIO) -> Document:
+    """The page of an MHTML file, with what is shown in its frames where it has no text of its own."""
+    data = _utf8(stream).read(MOST_MESSAGE + 1)
+    message = _parsed(data[:MOST_MESSAGE])
+    writer = Writer()
+    if len(data) > MOST_MESSAGE:
+        writer.document.notes.append(_CUT)
+    if date := _field(message, "Date"):
+        writer.document.details["date"] = date
+    for part in islice(message.walk(), _MOST_PARTS):
+        if writer.empty and part.get_content_type() in _PAGES:
+            write_html(writer, _text(part))
+    writer.document.title = writer.document.title or _field(message, "Subject")
+    return writer.done()
 
 
 def parse_mbox(stream: BinaryIO) -> Iterator[Document]:
@@ -82,57 +121,166 @@ def _utf8(stream: BinaryIO) -> BinaryIO:
     return as_utf8(peeking)[0]
 
 
+_CUT = f"it is longer than {MOST_MESSAGE >> 20} MiB: what stands behind that was not read"
+
+
+def _parsed(data: bytes) -> EmailMessage:
+    message = BytesParser(policy=policy.default).parsebytes(data)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
 def _message(data: bytes, *, cut: bool) -> Document:
     writer = Writer()
     if cut:
-        writer.document.notes.append(
-            f"it is longer than {MOST_MESSAGE >> 20} MiB: what stands behind that was not read"
-        )
-    message = BytesParser(policy=policy.default).parsebytes(data)
-    assert isinstance(message, EmailMessage)
-    writer.document.title = _field(message, "Subject")
-    fields = [(name, _field(message, name)) for name in _FIELDS]
-    writer.paragraph(". ".join(f"{name}: {value}" for name, value in fields if value))
-    for name, value in fields:
-        if value and name in {"From", "Date"}:
-            writer.document.details["author" if name == "From" else "date"] = value
-    attached = []
-    written = False
-    for i, part in enumerate(message.walk()):
-        if i >= _MOST_PARTS:
-            writer.document.notes.append(f"only the first {_MOST_PARTS} of its parts were read")
-            break
-        if part.is_multipart():
-            continue
-        if part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
-            attached.append(" ".join((part.get_filename() or part.get_content_type()).split())[:100])
-        elif part.get_content_type() == "text/plain":
-            _write_plain(writer, _content(part))
-            written = True
-        elif part.get_content_type() == "text/html" and not written:
-            title = writer.document.title
-            write_html(writer, _content(part))
-            writer.document.title = title or writer.document.title
-    if attached:
-        writer.paragraph(f"Attachments: {', '.join(attached)}")
-        many = "1 attachment was" if len(attached) == 1 else f"{len(attached)} attachments were"
-        writer.document.notes.append(f"{many} not read")
+        writer.document.notes.append(_CUT)
+    message = _parsed(data)
+    title = writer.document.title = _field(message, "Subject")
+    writer.paragraph(_head(message, _FIELDS))
+    for name, key in (("From", "author"), ("Date", "date")):
+        if value := _field(message, name):
+            writer.document.details[key] = value
+    body = _Body()
+    for text in body.texts(message):
+        text.write(writer)
+    writer.document.title = title or writer.document.title
+    if body.full:
+        writer.document.notes.append(f"only the first {_MOST_PARTS} of its parts were read")
+    if body.attached:
+        writer.paragraph(f"Attachments: {', '.join(body.attached)}")
+    writer.document.notes += not_read(len(body.attached), "attachment")
     return writer.done()
 
 
-def _field(message: EmailMessage, name: str) -> str:
+def not_read(count: int, what: str) -> list[str]:
+    """A note that so many things, such as attachments, were not read; none if there are none."""
+    many = f"1 {what} was" if count == 1 else f"{count} {what}s were"
+    return [f"{many} not read"] if count else []
+
+
+@dataclass
+class _Text:
+    """A text of a message; of a page its HTML."""
+
+    text: str
+    is_page: bool = False
+
+    def write(self, writer: Writer) -> None:
+        (write_html if self.is_page else _write_plain)(writer, self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that a reader sees."""
+        shown = Writer()
+        self.write(shown)
+        return frozenset(
+            _WORD.findall(
+                " ".join(
+                    [shown.document.title, *(title for _, _, title in shown.document.sections), shown.done().text]
+                ).casefold()
+            )
+        )
+
+
+def _fuller(plain: list[_Text], pages: list[_Text]) -> list[_Text]:
+    """Of a text and the page that stands beside it as an alternative, what says more; both where they differ.
+
+    The text is empty or a stub in many messages: it says that there is a page.
+    """
+    told = frozenset[str]().union(*(text.words for text in plain))
+    shown = frozenset[str]().union(*(page.words for page in pages))
+    common = len(told & shown)
+    if common >= _SAME * len(shown):
+        return plain
+    is_stub = len(told) <= _LONGEST_STUB and any(_STUB.search(text.text) for text in plain)
+    return pages if is_stub or common >= _SAME * len(told) else [*plain, *pages]
+
+
+@dataclass
+class _Body:
+    """The texts of a message, its parts read in their order.
+
+    Attributes:
+        attached: names of what is not read.
+        full: there are more parts than are read.
+    """
+
+    attached: list[str] = field(default_factory=list)
+    full: bool = False
+    _parts: int = 0
+
+    def texts(self, part: Message[Any, Any]) -> list[_Text]:
+        self.full = self.full or self._parts >= _MOST_PARTS
+        if self.full:
+            return []
+        self._parts += 1
+        kind = part.get_content_type()
+        if part.is_multipart():
+            inside = cast("list[Message[Any, Any]]", part.get_payload())
+            found = [self.texts(one) for one in inside]
+            if kind == "multipart/alternative":
+                plain = [text for texts in found if not _has_page(texts) for text in texts]
+                return _fuller(plain, next((texts for texts in reversed(found) if _has_page(texts)), []))
+            head = [_Text(_head(inside[0], _FORWARDED))] if kind in {"message/rfc822", "message/global"} else []
+            return [*head, *(text for texts in found for text in texts)]
+        attached = part.get_content_disposition() == "attachment"
+        if not attached and kind in _AS_PLAIN | _PAGES:
+            return [_Text(_text(part), kind in _PAGES)]
+        if attached or kind != "text/calendar":  # an invitation says in its text what it is
+            self.attached.append(" ".join((part.get_filename() or kind).split())[:100])
+        return []
+
+
+def _has_page(texts: Sequence[_Text]) -> bool:
+    return any(text.is_page for text in texts)
+
+
+def _head(message: Message[Any, Any], names: Sequence[str]) -> str:
+    fields = [(name, _field(message, name)) for name in names]
+    return ". ".join(f"{name}: {value}" for name, value in fields if value)
+
+
+def _field(message: Message[Any, Any], name: str) -> str:
+    """A field of the header; characters that it does not spell in ASCII are decoded as text is."""
     try:
-        return " ".join(str(message.get(name, "")).split())[:500]
+        raw = next((str(value) for key, value in message.raw_items() if key.casefold() == name.casefold()), "")
+        if not raw.isascii():
+            raw = decoded(raw.encode("utf-8", "surrogateescape"), _charset(message))
+        raw = _ENCODED.sub(_in_utf8, " ".join(raw.split()))
+        return " ".join(str(policy.default.header_factory(name, raw)).split())[:500]
     except (MessageError, ValueError, IndexError, AttributeError, TypeError):  # headers that the library cannot parse
         return ""
 
 
-def _content(part: EmailMessage) -> str:
+def _in_utf8(match: re.Match[str]) -> str:
+    """Encoded words of a header as one word in UTF-8: a character may be cut between two of them."""
     try:
-        return str(part.get_content())
+        pieces = decode_header(match[0])
+    except (MessageError, ValueError):
+        return match[0]
+    text = "".join(
+        decoded(piece, (charset or "").partition("*")[0]) if isinstance(piece, bytes) else piece
+        for piece, charset in pieces
+    )
+    return f"=?utf-8?b?{b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+def _charset(part: Message[Any, Any]) -> str:
+    try:
+        return str(part.get_content_charset("") or "")
     except (LookupError, ValueError, MessageError):
-        payload = part.get_payload(decode=True)
-        return payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
+        return ""
+
+
+def _text(part: Message[Any, Any]) -> str:
+    """The text of a part, in the encoding that it or the page in it declares."""
+    payload = part.get_payload(decode=True)
+    if not isinstance(payload, bytes):
+        return ""
+    charset = _charset(part)
+    if part.get_content_type() in _PAGES:
+        return page_text(payload, "" if text_encoding(charset) == "ascii" else charset)
+    return decoded(payload, charset)
 
 
 def _write_plain(writer: Writer, text: str) -> None:

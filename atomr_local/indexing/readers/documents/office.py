@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import BytesIO
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
@@ -12,8 +15,11 @@ from atomr_local.indexing.readers.documents.document import (
     Writer,
     elements_in,
     office_file,
+    parse_xml,
     write_table,
 )
+from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.symbols import FRACTION, in_font, joined, mark_of, symbol, with_reading
 from atomr_local.indexing.readers.tables import MOST_SPAN, Cell, cell_of_lines
 
 # Tables of Word documents and presentations: their cells with what they reach over, and what marks headings.
@@ -24,7 +30,7 @@ _FIRST_ROW, _FIRST_COLUMN = 0x0020, 0x0080  # of the bits that say which parts o
 
 
 def word_rows(table: Any, text: Callable[[Any], str]) -> tuple[list[list[Cell]], list[Any]]:
-    """The rows of a table of python-docx, and the tables that stand in its cells, as elements.
+    """The rows of a table of python-docx, and the tables and files that stand in its cells, as elements.
 
     Args:
         text: gives the words of a paragraph.
@@ -49,7 +55,7 @@ def word_rows(table: Any, text: Callable[[Any], str]) -> tuple[list[list[Cell]],
                 column += span
                 continue
             paragraphs = list(children(cell, "p"))
-            inner += children(cell, "tbl")
+            inner += children(cell, "tbl", "altChunk")
             words = "\n".join(text(one) for one in paragraphs)
             bold = (bold_row and number == 0) or (bold_column and column == 0) or _is_bold(paragraphs)
             if merge is not None:
@@ -74,7 +80,7 @@ def slide_rows(table: Any) -> list[list[Cell]]:
             runs = [run for paragraph in cell.text_frame.paragraphs for run in paragraph.runs if run.text.strip()]
             bold = bool(runs) and all(run.font.bold for run in runs)
             bold = bold or (number == 0 and table.first_row) or (column == 0 and table.first_col)
-            cells.append(cell_of_lines(cell.text.replace("\v", "\n"), False, high, wide, bold=bold))
+            cells.append(cell_of_lines(_drawn_text(cell.text_frame), False, high, wide, bold=bold))
         rows.append(cells)
     return rows
 
@@ -85,7 +91,12 @@ def children(element: Any, *names: str) -> Iterator[Any]:
     return (child for child in elements_in(element, lambda one: one.tag in _WRAPPERS) if child.tag in wanted)
 
 
-_WRAPPERS = frozenset(f"{WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_ALTERNATIVES = f"{_COMPATIBILITY}AlternateContent"  # what programs of different ages show instead of each other
+_WRAPPERS = frozenset(f"{WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag")) | {
+    _ALTERNATIVES,
+    f"{_COMPATIBILITY}Choice",
+}
 
 
 def _styled(table: Any) -> tuple[bool, bool]:
@@ -127,70 +138,196 @@ def _number(element: Any, otherwise: int = 1) -> int:
 
 _MOST_DEPTH = 20
 _MOST_FOOTNOTES = 5_000
+_MOST_FILES, _MOST_FILES_DEEP = 200, 3  # files that stand in a document, and how deep in each other
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-# What programs of different ages show instead of each other: shapes with formulas are written so.
-_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
-_SPACES = frozenset({f"{WORD}tab", f"{WORD}br", f"{WORD}cr"})
-_LETTERS = frozenset({f"{WORD}t", f"{_MATH}t"})
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _TEXT_BOX = f"{WORD}txbxContent"
-# What is shown elsewhere, or not at all: what was moved away, and the second of two ways to show a shape.
+_RUBY = f"{WORD}ruby"
+# What is shown elsewhere, or not at all: what was moved away or deleted, and the second of two ways to show a shape.
 _PASSED_OVER = frozenset(
-    {f"{WORD}moveFrom", _TEXT_BOX, "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+    {f"{WORD}{name}" for name in ("moveFrom", "del", "pPr", "rPr", "sdtPr")}
+    | {_TEXT_BOX, _RUBY, f"{_COMPATIBILITY}Fallback"}
+    | {f"{_MATH}{name}" for name in ("f", "sSup", "sSub", "sSubSup", "rad")}
 )
 
 
-def parse_docx(stream: BinaryIO) -> Document:
+def parse_docx(stream: BinaryIO, depth: int = 0) -> Document:
+    """A Word document.
+
+    Args:
+        depth: how many documents this one stands in.
+    """
     import docx
 
     writer = Writer()
-    with office_file(stream, "Word document"):
-        document = docx.Document(stream)
+    with office_file(stream, "Word document") as usual:
+        document = docx.Document(usual)
         _take_properties(writer.document, document.core_properties)
-        footnotes = _footnotes(document)
-        for element in children(document.element.body, "p", "tbl"):
-            _write_block(writer, element, document, footnotes)
+        body = _Body(writer, document, depth)
+        for element in children(document.element.body, "p", "tbl", "altChunk"):
+            body.write(element)
+    if writer.empty and not writer.document.sections:  # it says nothing but its title
+        writer.paragraph(body.title)
     return writer.done()
 
 
-def _write_block(writer: Writer, element: Any, document: Any, footnotes: dict[tuple[str, str], str]) -> None:
-    """A paragraph or a table of the body, with the notes and the text boxes in it behind it."""
-    from docx.table import Table
-    from docx.text.paragraph import Paragraph
+class _Body:
+    """Writes what stands in the body of a document of python-docx."""
 
-    if element.tag == f"{WORD}tbl":
+    def __init__(self, writer: Writer, document: Any, depth: int) -> None:
+        self.title = ""  # in the style of titles
+        self._writer = writer
+        self._document = document
+        self._depth = depth
+        self._footnotes = _footnotes(document)
+        self._files = 0
+
+    def write(self, element: Any) -> None:
+        """A paragraph, a table or a file, with the notes, the text boxes and the diagrams in it behind it."""
+        from docx.table import Table
+
         waiting = [element]
         while waiting:  # no recursion: tables stand in tables as deep as the file says
-            rows, inner = word_rows(Table(waiting.pop(), document._body), _words)
-            write_table(writer, rows)
-            waiting += reversed(inner)
-    else:
-        style = str(getattr(Paragraph(element, document._body).style, "name", "") or "")
+            one = waiting.pop()
+            if one.tag == f"{WORD}altChunk":
+                self._write_file(one)
+            elif one.tag == f"{WORD}tbl":
+                rows, inner = word_rows(Table(one, self._document._body), _words)
+                write_table(self._writer, rows)
+                waiting += reversed(inner)
+            else:
+                self._write_paragraph(one)
+        for reference in _inside(element, f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
+            kind = reference.tag.removeprefix(WORD).removesuffix("Reference")
+            self._writer.paragraph(self._footnotes.pop((kind, reference.get(f"{WORD}id", "")), ""))
+        for box in _inside(element, _TEXT_BOX):
+            for paragraph in box.iter(f"{WORD}p"):
+                self._writer.paragraph(_words(paragraph))
+        for diagram in _inside(element, _DIAGRAM):
+            _write_diagram(self._writer, diagram, self._document.part)
+
+    def _write_paragraph(self, element: Any) -> None:
+        from docx.text.paragraph import Paragraph
+
+        style = str(getattr(Paragraph(element, self._document._body).style, "name", "") or "")
         level = style.removeprefix("Heading ")
         text = _words(element)
-        if style == "Title" and not writer.document.title:
-            writer.document.title = " ".join(text.split())[:300]
+        document = self._writer.document
+        if style == "Title" and not document.title:
+            document.title = self.title = " ".join(text.split())[:300]
         elif style.startswith("Heading ") and level.isdigit():
-            writer.heading(int(level), text)
+            self._writer.heading(int(level), text)
         else:
-            writer.paragraph(text)
-    for reference in element.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
-        kind = reference.tag.removeprefix(WORD).removesuffix("Reference")
-        writer.paragraph(footnotes.pop((kind, reference.get(f"{WORD}id", "")), ""))
-    for box in _inside(element, _TEXT_BOX):
-        for paragraph in box.iter(f"{WORD}p"):
-            writer.paragraph(_words(paragraph))
+            self._writer.paragraph(text)
+
+    def _write_file(self, element: Any) -> None:
+        """The words of a file that stands in the document: a page, a text, or another document."""
+        from atomr_local.indexing.readers.documents.process import parse
+
+        notes = self._writer.document.notes
+        relation = self._document.part.rels.get(element.get(f"{_RELATION}id", ""))
+        self._files += 1
+        if relation is None or relation.is_external:
+            notes.append("a file that should stand in it is missing")
+            return
+        if self._files > _MOST_FILES or self._depth >= _MOST_FILES_DEEP:
+            notes.append("files that stand in it are left out: there are too many, or too deep in each other")
+            return
+        part = relation.target_part
+        name = "file.html" if "html" in part.content_type else str(part.partname).rpartition("/")[2]
+        try:
+            if document_kind(BytesIO(part.blob), name) == "docx":
+                found = [parse_docx(BytesIO(part.blob), self._depth + 1)]
+            else:
+                found = list(parse(BytesIO(part.blob), name))
+        except UnreadableError as error:
+            notes.append(f"a file that stands in it cannot be read: {error}")
+            return
+        for inner in found:
+            self._writer.insert(inner)
+            notes += inner.notes
 
 
 def _words(paragraph: Any) -> str:
     """The words of a paragraph as it stands now, insertions, links, fields and the letters of formulas among them."""
-    words: list[str] = []
-    for element in _inside(paragraph):
-        if element.tag in _LETTERS:
-            words.append(element.text or "")
-        elif element.tag in _SPACES:
-            words.append("\n" if element.tag != f"{WORD}tab" else " ")
-    return "".join(words)
+    shown = (_SHOWN[element.tag](element) for element in _inside(paragraph) if element.tag in _SHOWN)
+    return joined(shown)
+
+
+def _of_text(element: Any) -> str:
+    run = element.getparent()
+    place = run.find(f"{WORD}rPr/{WORD}vertAlign")
+    mark = mark_of(place.get(f"{WORD}val", "")) if place is not None else ""
+    return mark + in_font(element.text or "", _font(run))
+
+
+def _of_formula(element: Any) -> str:
+    """A fraction, a power, a root or the like on one line."""
+    parts: defaultdict[str, str] = defaultdict(str)
+    for child in element.iterchildren("*"):
+        text = _words(child)
+        parts[child.tag.removeprefix(_MATH)] += text if _ONE_OPERAND.fullmatch(text) else f"({text})"
+    return _FORMULAS[element.tag.removeprefix(_MATH)].format_map(parts)
+
+
+_ONE_OPERAND = re.compile(r"[\d.,]*|[^\W\d]+|\([^()]*\)")
+_FORMULAS = {
+    "f": f"{FRACTION}{{num}}/{{den}}",
+    "sSup": "{e}^{sup}",
+    "sSub": "{e}_{sub}",
+    "sSubSup": "{e}_{sub}^{sup}",
+    "rad": "{deg}√{e}",
+}
+
+
+def _of_symbol(element: Any) -> str:
+    code = element.get(f"{WORD}char", "")
+    if not 0 < len(code) <= 5 or any(digit not in "0123456789abcdefABCDEF" for digit in code):
+        return ""
+    return symbol(element.get(f"{WORD}font", ""), int(code, 16))
+
+
+def _of_ruby(element: Any) -> str:
+    base, reading = ("".join(map(_words, element.iterchildren(f"{WORD}{name}"))) for name in ("rubyBase", "rt"))
+    return with_reading(base, reading)
+
+
+def _of_choice(element: Any) -> str:
+    """What is chosen in a field of a form, which has no words of its own."""
+    entries = [str(entry.get(f"{WORD}val", "")) for entry in element.iterchildren(f"{WORD}listEntry")]
+    chosen = element.find(f"{WORD}result")
+    number = _number(chosen if chosen is not None else element.find(f"{WORD}default"), 0)
+    return entries[number] if number < len(entries) else ""
+
+
+def _of_check_box(element: Any) -> str:
+    checked = element.find(f"{WORD}checked")
+    return "☒" if _is_on(checked if checked is not None else element.find(f"{WORD}default")) else "☐"
+
+
+# What elements of a paragraph show by themselves.
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    f"{_MATH}t": _of_text,
+    f"{WORD}t": _of_text,
+    f"{WORD}tab": lambda _: " ",
+    f"{WORD}ptab": lambda _: " ",
+    f"{WORD}br": lambda _: "\n",
+    f"{WORD}cr": lambda _: "\n",
+    f"{WORD}noBreakHyphen": lambda _: "-",
+    f"{WORD}sym": _of_symbol,
+    _RUBY: _of_ruby,
+    **{f"{_MATH}{name}": _of_formula for name in _FORMULAS},
+    f"{WORD}ddList": _of_choice,
+    f"{WORD}checkBox": _of_check_box,
+}
+
+
+def _font(run: Any) -> str:
+    """The font that a run of Word names for its letters."""
+    fonts = run.find(f"{WORD}rPr/{WORD}rFonts")
+    return str(fonts.get(f"{WORD}ascii") or fonts.get(f"{WORD}hAnsi") or "") if fonts is not None else ""
 
 
 def _inside(element: Any, *names: str) -> Iterator[Any]:
@@ -201,8 +338,6 @@ def _inside(element: Any, *names: str) -> Iterator[Any]:
 
 def _footnotes(document: Any) -> dict[tuple[str, str], str]:
     """The texts of footnotes and endnotes by kind and id."""
-    from docx.oxml import parse_xml
-
     found: dict[tuple[str, str], str] = {}
     for relation in document.part.rels.values():
         kind = str(relation.reltype).rpartition("/")[2].removesuffix("s")
@@ -211,7 +346,7 @@ def _footnotes(document: Any) -> dict[tuple[str, str], str]:
         for note in parse_xml(relation.target_part.blob).iterchildren(f"{WORD}{kind}"):
             if len(found) >= _MOST_FOOTNOTES:
                 return found
-            lines = ("".join(text.text or "" for text in line.iter(f"{WORD}t")) for line in note.iter(f"{WORD}p"))
+            lines = map(_words, note.iter(f"{WORD}p"))
             found[kind, note.get(f"{WORD}id", "")] = " ".join(" ".join(lines).split())
     return found
 
@@ -220,42 +355,77 @@ def parse_pptx(stream: BinaryIO) -> Document:
     import pptx
 
     writer = Writer("slide")
-    with office_file(stream, "presentation"):
-        presentation = pptx.Presentation(stream)
+    with office_file(stream, "presentation") as usual:
+        presentation = pptx.Presentation(usual)
         _take_properties(writer.document, presentation.core_properties)
         for number, slide in enumerate(presentation.slides, 1):
             writer.at(number)
             title = slide.shapes.title
             if title is not None:
-                writer.heading(1, title.text_frame.text)
-            for shape in slide.shapes:
-                if title is None or shape.shape_id != title.shape_id:
-                    _write_shape(writer, shape, 0)
-            for alternatives in slide.shapes._spTree.iterchildren(_ALTERNATIVES):
-                _write_first(writer, alternatives)
+                writer.heading(1, _drawn_text(title.text_frame))
+            _write_shapes(writer, slide.shapes, 0, title.shape_id if title is not None else None)
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
-                writer.paragraph(notes.text)
+                writer.paragraph(_drawn_text(notes))
     return writer.done()
 
 
-def _write_shape(writer: Writer, shape: Any, depth: int) -> None:
+def _write_shapes(writer: Writer, shapes: Any, depth: int, title: int | None = None) -> None:
+    """The shapes of a slide or a group, but for the one with the title's id."""
     if depth > _MOST_DEPTH:
         raise UnreadableError(f"its shapes are nested more than {_MOST_DEPTH} deep")
-    if hasattr(shape, "shapes"):
-        for inner in shape.shapes:
-            _write_shape(writer, inner, depth + 1)
-    elif getattr(shape, "has_table", False):
-        write_table(writer, slide_rows(shape.table))
-    elif shape.has_text_frame:
-        for paragraph in shape.text_frame.paragraphs:
-            writer.line("".join(run.text for run in paragraph.runs))
+    for shape in shapes:
+        if title is not None and shape.shape_id == title:
+            continue
+        if hasattr(shape, "shapes"):
+            _write_shapes(writer, shape.shapes, depth + 1)
+        elif getattr(shape, "has_table", False):
+            write_table(writer, slide_rows(shape.table))
+        elif shape.has_text_frame:
+            for paragraph in shape.text_frame.paragraphs:
+                writer.line(_drawn_words(paragraph._p))
+        for diagram in shape._element.iterchildren(f"{_DRAWING}graphic"):
+            for ids in diagram.iter(_DIAGRAM):
+                _write_diagram(writer, ids, shape.part)
+    for alternatives in shapes._spTree.iterchildren(_ALTERNATIVES):
+        # The first of several ways to show one shape.
+        for paragraph in alternatives[0].iter(f"{_DRAWING}p") if len(alternatives) else ():
+            writer.line(_drawn_words(paragraph))
 
 
-def _write_first(writer: Writer, alternatives: Any) -> None:
-    """The paragraphs of the first of several ways to show one shape, with the letters of its formulas."""
-    for paragraph in alternatives[0].iter(f"{_DRAWING}p") if len(alternatives) else ():
-        texts = paragraph.iter(f"{_DRAWING}t", f"{_MATH}t")
-        writer.line("".join(text.text or "" for text in texts))
+def _write_diagram(writer: Writer, ids: Any, part: Any) -> None:
+    """The words of a diagram (SmartArt), which stand in a part of their own."""
+    relation = part.rels.get(ids.get(f"{_RELATION}dm", ""))
+    if relation is None or relation.is_external:
+        return
+    for paragraph in parse_xml(relation.target_part.blob).iter(f"{_DRAWING}p"):
+        writer.line(_drawn_words(paragraph))
+
+
+def _drawn_text(frame: Any) -> str:
+    return "\n".join(_drawn_words(paragraph._p) for paragraph in frame.paragraphs)
+
+
+def _drawn_words(paragraph: Any) -> str:
+    """The words of a paragraph of a shape, with fields and the letters of formulas; numbers of slides are left out."""
+    words: list[str] = []
+    for element in elements_in(paragraph, _is_drawn):
+        if element.tag == f"{_DRAWING}br":
+            words.append("\n")
+        elif element.tag == f"{_MATH}oMath":
+            words.append(_words(element))
+        elif element.tag in {f"{_DRAWING}t", f"{_MATH}t"}:
+            look = element.getparent().find(f"{_DRAWING}rPr")
+            latin, special = (look.find(f"{_DRAWING}{name}") if look is not None else None for name in ("latin", "sym"))
+            words.append(mark_of(look.get("baseline", "")) if look is not None else "")
+            text = element.text or ""
+            if special is not None:
+                text = in_font(text, str(special.get("typeface", "")), private=True)
+            words.append(in_font(text, str(latin.get("typeface", ""))) if latin is not None else text)
+    return joined(words)
+
+
+def _is_drawn(element: Any) -> bool:
+    return bool(element.tag not in {f"{_COMPATIBILITY}Fallback", f"{_MATH}oMath"} and element.get("type") != "slidenum")
 
 
 def _take_properties(document: Document, properties: Any) -> None:

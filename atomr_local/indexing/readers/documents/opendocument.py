@@ -16,6 +16,7 @@ from atomr_local.indexing.readers.documents.document import (
     write_sheet,
     write_table,
 )
+from atomr_local.indexing.readers.documents.symbols import LOWERED, RAISED, in_font, joined, mark_of, with_reading
 from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Merged, Names, cell_of_lines
 
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -26,6 +27,12 @@ _FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
 HIDDEN = frozenset({f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}note-citation"})
 _SPACES = frozenset({f"{TEXT}s", f"{TEXT}tab"})
 _PARAGRAPHS = frozenset({f"{TEXT}p", f"{TEXT}h"})
+_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
+_APART = frozenset({f"{TEXT}note", *(f"{_DRAW}{name}" for name in ("frame", "custom-shape", "text-box", "g", "rect"))})
+_RUBY = f"{TEXT}ruby"
+# Spans whose style raises or lowers them, as they are called while they are read.
+_MARKED_SPANS = {RAISED: f"{TEXT}raised", LOWERED: f"{TEXT}lowered"}
+_MARKS = {tag: mark for mark, tag in _MARKED_SPANS.items()}
 _CLOSED = _PARAGRAPHS | HIDDEN | {f"{TABLE}table"}
 _HEADER_ROWS = f"{TABLE}table-header-rows"
 _GROUPS = frozenset({f"{TABLE}table-rows", f"{TABLE}table-row-group", _HEADER_ROWS})
@@ -51,7 +58,7 @@ def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Ite
 
     Args:
         headings: styles of headings.
-        inner: gets the tables that stand in cells.
+        inner: gets the tables, notes and boxes that stand in cells.
     """
     merged = Merged()
     number = 1
@@ -64,8 +71,12 @@ def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Ite
         number += many
 
 
-def words_of(element: Any) -> str:
-    """The words of a paragraph, without remarks and what was deleted."""
+def words_of(element: Any, behind: list[Any]) -> str:
+    """The words of a paragraph, without remarks and what was deleted.
+
+    Args:
+        behind: gets the notes and the boxes that stand in it, whose words are no part of its own.
+    """
     words: list[str] = []
     # An element, or the words that stand behind one.
     waiting: list[Any] = [element]
@@ -76,12 +87,20 @@ def words_of(element: Any) -> str:
             continue
         if not isinstance(one.tag, str) or one.tag in HIDDEN:
             continue
+        if one.tag in _APART and next(one.iter(*_PARAGRAPHS), None) is not None:
+            behind.append(one)
+            continue
+        if one.tag == _RUBY:
+            base, reading = (one.find(f"{TEXT}ruby-{name}") for name in ("base", "text"))
+            texts = [words_of(part, behind) if part is not None else "" for part in (base, reading)]
+            words.append(with_reading(texts[0], texts[1]))
+            continue
         if one.tag in _SPACES or one.tag == f"{TEXT}line-break":
             words.append(" " if one.tag in _SPACES else "\n")
-        words.append(one.text or "")
+        words.append(_MARKS.get(one.tag, "") + (one.text or ""))
         for child in reversed(one):
             waiting += (child.tail or "", child)
-    return "".join(words)
+    return joined(words)
 
 
 def _rows(table: Any) -> Iterator[tuple[Any, bool]]:
@@ -101,7 +120,7 @@ def _cells(
         if cell.tag not in _CELLS:
             continue
         paragraphs = list(_paragraphs(cell, inner))
-        words = "\n".join(words_of(one) for one in paragraphs)
+        words = "\n".join(words_of(one, inner) for one in paragraphs)
         named = {cell.get(f"{TABLE}style-name", "")} | {one.get(f"{TEXT}style-name", "") for one in paragraphs}
         rows, columns = _number(cell, "rows-spanned", _MOST_ROWS), _number(cell, "columns-spanned", MOST_COLUMNS)
         if rows > 1 or columns > 1:
@@ -130,7 +149,6 @@ def _number(element: Any, what: str, most: int) -> int:
 
 # OpenDocument: text, spreadsheets and presentations of LibreOffice and others.
 
-_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _MOST_DEPTH = 100
 
 
@@ -149,6 +167,7 @@ def parse_opendocument(stream: BinaryIO) -> Document:
     if meta is not None:
         _take_meta(writer.document, meta)
     headings = heading_styles(root)
+    _apply_styles(root)
     if sort == "spreadsheet":
         for table in content.iterchildren(f"{TABLE}table"):
             sheet = table.get(f"{TABLE}name", "")
@@ -163,6 +182,20 @@ def parse_opendocument(stream: BinaryIO) -> Document:
     return writer.done()
 
 
+def _apply_styles(root: Any) -> None:
+    """Mark what styles raise, and give letters of fonts of symbols as what they look like."""
+    looks = {
+        style.get(f"{_STYLE}name"): style.find(f"{_STYLE}text-properties") for style in root.iter(f"{_STYLE}style")
+    }
+    for span in list(root.iter(f"{TEXT}span")):
+        look = looks.get(span.get(f"{TEXT}style-name"))
+        if look is None:
+            continue
+        span.text = in_font(span.text or "", look.get(f"{_STYLE}font-name") or look.get(f"{_FO}font-family") or "")
+        if mark := mark_of(look.get(f"{_STYLE}text-position", "")):
+            span.tag = _MARKED_SPANS[mark]
+
+
 def _write_blocks(writer: Writer, element: Any, headings: frozenset[str], depth: int) -> None:
     if depth > _MOST_DEPTH:
         raise UnreadableError(f"its elements are nested more than {_MOST_DEPTH} deep")
@@ -170,19 +203,23 @@ def _write_blocks(writer: Writer, element: Any, headings: frozenset[str], depth:
         tag = child.tag
         if tag in HIDDEN or not isinstance(tag, str):
             continue
+        behind: list[Any] = []
         if tag == f"{TEXT}h":
             level = child.get(f"{TEXT}outline-level", "1")
-            writer.heading(int(level) if level.isdigit() else 1, words_of(child))
+            writer.heading(int(level) if level.isdigit() else 1, words_of(child, behind))
         elif tag == f"{TEXT}p":
-            writer.paragraph(words_of(child))
+            writer.paragraph(words_of(child, behind))
         elif tag == f"{TABLE}table":
             waiting = [child]
             while waiting:  # no recursion: tables stand in tables as deep as the file says
                 inner: list[Any] = []
                 write_table(writer, [row for _, row in numbered_rows(waiting.pop(), headings, inner)])
-                waiting += reversed(inner)
+                waiting += (one for one in reversed(inner) if one.tag == f"{TABLE}table")
+                behind += (one for one in inner if one.tag != f"{TABLE}table")
         else:
             _write_blocks(writer, child, headings, depth + 1)
+        for one in behind:
+            _write_blocks(writer, one, headings, depth + 1)
 
 
 def _take_meta(document: Document, meta: Any) -> None:

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
 from typing import Any, BinaryIO
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer
+from rapidfuzz import fuzz
+
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, write_table
+from atomr_local.indexing.readers.documents.pdf_form import write_fields
+from atomr_local.indexing.readers.documents.pdf_page import Line, TextPage
 
 _MOST_PAGES = 20_000
 _MOST_OUTLINE = 5_000
-# What PDFium puts where a word is hyphenated at the end of a line.
-_HYPHENS = re.compile("[\ufffe\u0002\xad]\\s*\n?|(?<=[a-z])-\n(?=[a-z])")
-# TeX sets an accent as a letter of its own before the one below it: "Ren´e". A grave accent is also a quotation mark.
-_ACCENTS = dict(
-    zip("´¨ˆ˜ˇ˘˚˙˝¯¸`", "\u0301\u0308\u0302\u0303\u030c\u0306\u030a\u0307\u030b\u0304\u0327\u0300", strict=True)
-)
-_ACCENTED = re.compile(r"([´¨ˆ˜ˇ˘˚˙˝¯¸]|(?<=[^\W\d_])`)([^\W\d_])")
-_DOTLESS = {"ı": "i", "ȷ": "j"}
 _LONGEST_HEADING = 120
+_MOST_HEADING_LINES = 4
 _LARGER = 1.12  # letters of a heading, to those of the text
 _LEVELS = 3
-# A line at the top or the foot of so many of the pages is no text of theirs.
+# A line at the top or the foot of so many of the pages, or of those on the left or the right, is no text of theirs.
 _REPEATED = 0.5
-_EDGE_LINES = 2
+_REPEATED_ON_SIDE = 0.75
+_EDGE_LINES = 4
+_APART = 1.25  # from the text, to the distance between its lines
 _FEW_WORDS = 5
 _DIGITS = re.compile(r"\d+")
+_PAGE_IN_LINE = re.compile(r"(?<=page)\d+(?:(?:of|/)\d+)?|^\d+(?=[|·•–-])|(?<=[|·•–-])\d+$")
+_PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|seite|folio)?\W*(?:[ivxlc]{1,7}|\d+)(?:\W*(?:of|von|de|/)?\W*\d+)?\W*", re.I)
 _SENTENCE_END = re.compile(r"[.!?:;。！？]['\")\]”’]*$")
 _OWN_LINE = re.compile(r"\s*(?:[-*•–▪◦]|\(?\d{1,3}[.)]\s)")
 _SHORT_LINE = 0.7
 _FEW = 20  # letters; a page with fewer has no text worth the name
-
-
-@dataclass(slots=True)
-class _Line:
-    text: str
-    size: float
+_ADVICE = "Run OCR over it first, such as ocrmypdf"
 
 
 def parse_pdf(stream: BinaryIO) -> Document:
@@ -49,128 +49,193 @@ def parse_pdf(stream: BinaryIO) -> Document:
         if "password" in str(error).casefold():
             raise UnreadableError("it is encrypted with a password") from error
         raise UnreadableError(f"its PDF is damaged: {' '.join(str(error).split())}") from error
+    with suppress(pypdfium2.PdfiumError):  # without its form the pages can be read
+        pdf.init_forms()
     if len(pdf) > _MOST_PAGES:
         raise UnreadableError(f"it has {len(pdf)} pages, more than {_MOST_PAGES}")
-    pages: list[list[_Line]] = []
-    empty, broken, pictures = [], [], False
-    for number in range(len(pdf)):
-        try:
-            page = pdf[number]
-            lines = _lines(page)
-        except pypdfium2.PdfiumError:
-            broken.append(number + 1)
-            pages.append([])
-            continue
-        if sum(len(line.text) for line in lines) < _FEW:
-            empty.append(number + 1)
-            pictures = pictures or _has_picture(page)
-        pages.append(lines)
-        page.close()
-    if len(empty) + len(broken) == len(pages):
-        many = "1 page has" if len(pages) == 1 else f"{len(pages)} pages have"
-        if pictures:
-            raise UnreadableError(f"its {many} pictures but no text: a scan? Run OCR over it first, such as ocrmypdf")
-        raise UnreadableError("its pages cannot be read" if broken else f"its {many} no text")
+    missing = _Missing()
+    pages = [_read_page(pdf, number, missing) for number in range(len(pdf))]
+    missing.check(len(pages))
     writer = Writer("page")
-    outline = _outline(pdf)
-    _write_pages(writer, pages, outline)
+    body = _sizes(pages).most_common(1)[0][0]
+    pages = _without_running_lines(pages, body)
+    _write_pages(writer, pages, body, _outline(pdf))
     document = writer.done()
-    document.title = _title(pdf)
+    document.title = _title(pdf) or _largest(pages[0], body)
     if author := " ".join(str(pdf.get_metadata_value("Author") or "").split()):
         document.details["author"] = author[:300]
-    if empty:
-        document.notes.append(f"no text on {_pages_text(empty)}{': scanned?' if pictures else ''}")
-    if broken:
-        document.notes.append(f"{_pages_text(broken)} cannot be read")
+    document.notes += missing.notes()
     return document
 
 
-def _lines(page: Any) -> list[_Line]:
-    """The lines of the page in reading order, with the size of their first letters."""
-    from pypdfium2 import raw
+# Level, title, and how many lines of the page are its words.
+_Heading = tuple[int, str, int]
 
-    text_page = page.get_textpage()
+
+@dataclass(slots=True)
+class _Missing:
+    """What the pages lack: their numbers, from 1."""
+
+    empty: list[int] = field(default_factory=list)
+    broken: list[int] = field(default_factory=list)
+    unmapped: list[int] = field(default_factory=list)
+    tables: list[int] = field(default_factory=list)
+    pictures: bool = False
+
+    def check(self, pages: int) -> None:
+        """Raise an error if no page has text."""
+        if len(self.empty) + len(self.broken) < pages:
+            return
+        many = "1 page has" if pages == 1 else f"{pages} pages have"
+        if self.unmapped:
+            raise UnreadableError(f"its fonts do not say which letters they show. {_ADVICE}")
+        if self.pictures:
+            raise UnreadableError(f"its {many} pictures but no text: a scan? {_ADVICE}")
+        raise UnreadableError("its pages cannot be read" if self.broken else f"its {many} no text")
+
+    def notes(self) -> list[str]:
+        told = (
+            (self.empty, "no text on {}" + ": scanned?" * self.pictures),
+            (self.broken, "{} cannot be read"),
+            (self.unmapped, "letters on {} are left out: their font does not say what they show"),
+            (self.tables, "a table on {} is left out: it is not sure what belongs to which row"),
+        )
+        return [words.format(_pages_text(pages)) for pages, words in told if pages]
+
+
+def _read_page(pdf: Any, number: int, missing: _Missing) -> list[Line]:
+    import pypdfium2
+
     try:
-        text = text_page.get_text_range().replace("\r\n", "\n").replace("\r", "\n")
-        lines, at = [], 0
-        for line in text.split("\n"):
-            size = raw.FPDFText_GetFontSize(text_page.raw, _index(at, line)) if line.strip() else 0.0
-            lines.append(_Line(_with_accents(line), round(float(size), 1)))
-            at += len(line) + 2  # PDFium ends a line with two characters
-        return lines
-    finally:
-        text_page.close()
+        page = pdf[number]
+        with TextPage(page) as text:
+            text.read_tables()
+            write_fields(text, page)
+    except pypdfium2.PdfiumError:
+        missing.broken.append(number + 1)
+        return []
+    if text.unmapped >= _FEW:
+        missing.unmapped.append(number + 1)
+    if text.lost_table:
+        missing.tables.append(number + 1)
+    if sum(line.length for line in text.lines) < _FEW:
+        missing.empty.append(number + 1)
+        missing.pictures = missing.pictures or _has_picture(page)
+    page.close()
+    return text.lines
 
 
-def _with_accents(text: str) -> str:
-    """The text with accents on their letters, where there are such letters."""
-
-    def joined(match: re.Match[str]) -> str:
-        letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + _ACCENTS[match[1]])
-        return letter if len(letter) == 1 else match[0]
-
-    return _ACCENTED.sub(joined, text)
-
-
-def _index(at: int, line: str) -> int:
-    return at + len(line) - len(line.lstrip())
-
-
-def _write_pages(writer: Writer, pages: list[list[_Line]], outline: dict[int, list[tuple[int, str]]]) -> None:
+def _sizes(pages: Iterable[list[Line]]) -> Counter[float]:
+    """How many letters there are of each size."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page:
-            sizes[line.size] += len(line.text)
-    body = sizes.most_common(1)[0][0] if sizes else 0.0
-    pages = _without_running_lines(pages, body)
-    # The larger, the higher: of the sizes that stand above the text, few enough to be those of headings.
-    total = sum(sizes.values())
-    large = sorted((size for size, many in sizes.items() if size > body * _LARGER and many < total / 4), reverse=True)
-    levels = {size: min(rank, _LEVELS) for rank, size in enumerate(large, 1)}
-    paragraph = _Paragraph(writer)
-    for number, page in enumerate(pages, 1):
-        named = list(outline.get(number - 1, ()))
+            sizes[line.size] += line.length
+    return sizes
+
+
+def _write_pages(writer: Writer, pages: list[list[Line]], body: float, outline: dict[int, list[_Entry]]) -> None:
+    placed = [_placed(page, outline.get(number, ()), body) for number, page in enumerate(pages)]
+    if not any(placed):
+        placed = _headings_by_size(pages, body)
+    compounds = {word.casefold() for page in pages for line in page for word in _COMPOUND.findall(line.text)}
+    paragraph = _Paragraph(writer, compounds)
+    for number, (page, headings) in enumerate(zip(pages, placed, strict=True), 1):
         usual = _usual_length(page)
-        if outline and not _found_on(page, named):
-            paragraph.close()
-            for level, title in named:
-                writer.heading(level, title)
-            named = []
-        for line in page:
-            text = line.text.strip()
-            heading = _outline_heading(text, named) if outline else None
-            if not outline and text and line.size in levels and len(text) <= _LONGEST_HEADING:
-                heading = levels[line.size], text
-            if heading is not None or not text:
+        until = 0
+        before: Line | None = None
+        for i, line in enumerate([*page, Line("")]):
+            for level, title, count in headings.get(i, ()):
                 paragraph.close()
-                if heading is not None:
-                    writer.heading(*heading)
+                writer.heading(level, title)
+                until = max(until, i + count)
+            if i < until:
                 continue
-            if paragraph.ends_before(text, usual):
+            text = line.text
+            if line.rows:
+                paragraph.close()
+                writer.at(number)
+                write_table(writer, line.rows)
+            if not text and i < len(page):
+                paragraph.close()
+            if not text:
+                continue
+            apart = before is not None and (line.own or before.own or _is_other_size(before, line, body))
+            if apart or paragraph.ends_before(text, usual):
                 paragraph.close()
             paragraph.lines.append((number, text))
+            before = line
         # A sentence may go on overleaf.
-        if paragraph.is_short(usual) or paragraph.ends_sentence():
+        if paragraph.is_short(usual) or paragraph.ends_sentence() or (before is not None and before.own):
             paragraph.close()
     paragraph.close()
 
 
-class _Paragraph:
-    """Lines that are put together: (page, text)."""
+def _is_other_size(line: Line, following: Line, body: float) -> bool:
+    """Whether one of the lines is a heading to the other by its size."""
+    large, small = max(line.size, following.size), min(line.size, following.size)
+    return large > body * _LARGER and large > small * _LARGER
 
-    def __init__(self, writer: Writer) -> None:
+
+def _headings_by_size(pages: Sequence[list[Line]], body: float) -> list[dict[int, list[_Heading]]]:
+    """The headings at the lines of each page: the larger, the higher."""
+    sizes = _sizes(pages)
+    # Of the sizes that stand above the text, few enough to be those of headings.
+    total = sum(sizes.values())
+    large = sorted((size for size, many in sizes.items() if size > body * _LARGER and many < total / 4), reverse=True)
+    levels = {size: min(rank, _LEVELS) for rank, size in enumerate(large, 1)}
+    found: list[dict[int, list[_Heading]]] = []
+    for page in pages:
+        headings: dict[int, list[_Heading]] = {}
+        until = 0
+        for i, line in enumerate(page):
+            if i < until or not line.text or line.size not in levels or len(line.text) > _LONGEST_HEADING:
+                continue
+            count = _lines_together(page, i)
+            headings[i] = [(levels[line.size], _shown(page[i : i + count]), count)]
+            until = i + count
+        found.append(headings)
+    return found
+
+
+def _lines_together(page: Sequence[Line], start: int) -> int:
+    """How many lines from this one are set as one heading: of one size, close below each other."""
+    count = 1
+    for line, following in pairwise(page[start : start + _MOST_HEADING_LINES]):
+        close = line.upright and following.upright and 0 < line.y - following.y < 1.6 * line.size
+        if not close or following.size != line.size or not following.text or _OWN_LINE.match(following.text):
+            break
+        count += 1
+    return count
+
+
+class _Paragraph:
+    """Lines that are put together: (page, text).
+
+    Args:
+        compounds: words with a hyphen that the document has within its lines.
+    """
+
+    def __init__(self, writer: Writer, compounds: set[str]) -> None:
         self.lines: list[tuple[int, str]] = []
         self._writer = writer
+        self._compounds = compounds
 
     def close(self) -> None:
         """Write it, with the places where its pages begin."""
         if not self.lines:
             return
-        whole = _joined(self.lines)
-        starts = [i for i in range(1, len(self.lines)) if self.lines[i][0] != self.lines[i - 1][0]]
-        places = [(len(whole) - len(_joined(self.lines[i:])), self.lines[i][0]) for i in starts]
+        pieces, places, length = [self.lines[0][1]], [], 0
+        for (before, _), (page, text) in pairwise(self.lines):
+            end, joint = _seam(pieces[-1], text, self._compounds)
+            pieces[-1] = end + joint
+            length += len(pieces[-1])
+            if page != before:
+                places.append((length, page))
+            pieces.append(text)
+        pieces[-1] = _LAST_HYPHEN.sub("-", pieces[-1])
         self._writer.at(self.lines[0][0])
-        self._writer.paragraph(whole, places)
+        self._writer.paragraph("".join(pieces), places)
         self.lines = []
 
     def ends_before(self, line: str, usual: float) -> bool:
@@ -184,18 +249,93 @@ class _Paragraph:
         return bool(self.lines) and bool(_SENTENCE_END.search(self.lines[-1][1]))
 
 
-def _joined(lines: list[tuple[int, str]]) -> str:
-    return _HYPHENS.sub("", "\n".join(text for _, text in lines)).replace("\n", " ")
+# Lines put together: a word, a number or an address that goes on in the next line.
+
+_HYPHENS = "-\u2010\xad\ufffe\u0002"
+_LAST_HYPHEN = re.compile(f"[{_HYPHENS}]$")
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_WORD_AT_END = re.compile(r"[^\W\d_]+$")
+_WORD_AT_START = re.compile(r"[^\W\d_]+")
+_AND = re.compile(r"(?:and|or|to|und|oder|bis|et|ou)\b(?!-)")  # "pre- and postwar"
+_ADDRESS = re.compile(r"(?:(?:https?|ftp)://|www\.)\S*$|[\w.+-]+@[\w.-]*$", re.I)
+# What an address goes on with: a path, a query, a domain, or one word of small letters behind a slash.
+_ADDRESS_PART = re.compile(r"[^\s/]*/\S|\S*[=&?_#%~]|[a-z0-9-]+\.[a-z]{2,5}\b|[^\W_]*\d[^\W_]*[a-z-]|[-.]\w")
+_AFTER_ADDRESS = re.compile(
+    r"(?:an?|and|are|as|at|but|by|for|from|has|have|in|is|its?|of|on|or|that|the|there|then|this|to|was|we|were|when|"
+    r"where|which|while|who|will|with|you|und|oder|der|die|das|ist|and/or)\b(?![/.=&?_-]\w)", re.I
+)  # fmt: skip
 
 
-def _usual_length(page: list[_Line]) -> float:
-    lengths = sorted(len(line.text) for line in page if line.text.strip())
+def _seam(line: str, following: str, compounds: AbstractSet[str]) -> tuple[str, str]:
+    """The line as it stands before what follows, and what stands between them: a blank or nothing.
+
+    Args:
+        compounds: words with a hyphen that the document has within its lines, in small letters.
+    """
+    hyphened = _LAST_HYPHEN.sub("-", line)
+    last, first = line[-2:-1], following[:1]
+    if _ADDRESS.search(hyphened):
+        return hyphened, "" if _goes_on(hyphened, following) else " "
+    if line[-1:] in {"–", "/"} and last.isdigit() and first.isdigit():
+        return line, ""
+    if not _LAST_HYPHEN.search(line) or not last.strip() or _AND.match(following):
+        return hyphened, " "
+    word, rest = _WORD_AT_END.search(line, 0, len(line) - 1), _WORD_AT_START.match(following)
+    if word is None or rest is None:
+        return hyphened, "" if last.isalnum() and first.isalnum() else " "
+    is_capital = len(word[0]) > 1 and len(rest[0]) > 1 and f"{word[0]}{rest[0]}".isupper()
+    is_compound = f"{word[0]}-{rest[0]}".casefold() in compounds or word[0].isupper() or first.isupper()
+    return (hyphened if is_compound and not is_capital else line[:-1]), ""
+
+
+def _goes_on(address: str, following: str) -> bool:
+    """Whether the address at the end of a line goes on in the next one."""
+    if _AFTER_ADDRESS.match(following) or _ADDRESS.match(following.partition(" ")[0]):
+        return False
+    if address[-1] in "-_=&?%#~+:@":
+        return following[:1].isalnum()
+    if address[-1] == ".":
+        return bool(re.match(r"[a-z]{2,10}(?:\W|$)", following))
+    if address[-1] == "/":
+        return following[:1].islower() or following[:1].isdigit() or bool(_ADDRESS_PART.match(following))
+    return address[-1].isalnum() and not following[:1].isupper() and bool(_ADDRESS_PART.match(following))
+
+
+def _shown(lines: Sequence[Line]) -> str:
+    """The words of a heading of several lines."""
+    whole = lines[0].text.strip()
+    for line in lines[1:]:
+        end, joint = _seam(whole, line.text, set())
+        whole = end + joint + line.text
+    return " ".join(_LAST_HYPHEN.sub("-", whole).split())
+
+
+def _usual_length(page: list[Line]) -> float:
+    lengths = sorted(len(line.text) for line in page if line.text)
     return float(lengths[len(lengths) * 3 // 4]) if lengths else 0.0
 
 
-def _outline(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """By page from 0: the level, from 1, and the title of what the outline has there."""
-    found: dict[int, list[tuple[int, str]]] = {}
+# The outline: its titles at the lines that say the same, if in other words, or at the place that they lead to.
+
+_NUMBERING = re.compile(
+    r"the|der|die|das|chapter|section|part|appendix|annex|kapitel|abschnitt|teil|anhang|[ivxlc]+|[a-z]|\d+"
+)
+_NO_HEADING = re.compile(r"_\w+|(?:page|slide|seite|folie|blank page|p\.?|bookmark|untitled|\W)[\s\W\d]*", re.I)
+_ALIKE = 88.0  # of 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of the outline: its level from 1, and how high on the page it leads to; None where it does not say."""
+
+    level: int
+    title: str
+    y: float | None
+
+
+def _outline(pdf: Any) -> dict[int, list[_Entry]]:
+    """By page from 0: what the outline has there."""
+    found: dict[int, list[_Entry]] = {}
     try:
         for i, item in enumerate(pdf.get_toc(max_depth=6)):
             if i >= _MOST_OUTLINE:
@@ -203,75 +343,145 @@ def _outline(pdf: Any) -> dict[int, list[tuple[int, str]]]:
             destination = item.get_dest()
             index = destination.get_index() if destination is not None else None
             title = " ".join(item.get_title().split())
-            if index is not None and title:
-                found.setdefault(int(index), []).append((item.level + 1, title[:300]))
+            if index is not None and title and not _NO_HEADING.fullmatch(title) and not _FILE_NAME.search(title):
+                found.setdefault(int(index), []).append(_Entry(item.level + 1, title[:300], _height(destination)))
     except Exception:  # an outline that cannot be read, or that is a loop, names nothing
         return {}
     return found
 
 
-def _found_on(page: list[_Line], named: list[tuple[int, str]]) -> bool:
-    """Whether each of the titles is a line of the page."""
-    texts = {_key(line.text) for line in page}
-    return all(any(_key(title) and _key(title) in text for text in texts) for _, title in named)
+def _height(destination: Any) -> float | None:
+    from pypdfium2 import raw
+
+    mode, at = destination.get_view()
+    where = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0, raw.PDFDEST_VIEW_FITR: 3}
+    place = where.get(mode)
+    return float(at[place]) if place is not None and len(at) > place and at[place] else None
 
 
-def _outline_heading(line: str, named: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """The title of the outline that this line is; it is taken out of the list."""
-    key = _key(line)
-    for item in named:
-        title = _key(item[1])
-        if title and title in key and len(key) <= len(title) + 12:
-            named.remove(item)
-            return item
-    return None
+def _placed(page: Sequence[Line], entries: Sequence[_Entry], body: float) -> dict[int, list[_Heading]]:
+    """The entries that have a sure place on the page, by the line that they stand at."""
+    found: dict[int, list[_Heading]] = {}
+    keys = [_key(line.text) if len(line.text) <= _LONGEST_HEADING else "" for line in page]
+    taken: set[int] = set()
+    others: dict[int, list[_Entry]] = {}
+    for entry in entries:
+        lines = _lines_like(entry, page, keys, taken)
+        if lines:
+            taken.update(lines)
+            found[lines.start] = [(entry.level, entry.title, len(lines))]
+            continue
+        at = _cut(page, entry.y) if entry.y is not None else (0 if not found else None)
+        if at == 0:  # the top of the page may stand for the page
+            at = next((i for i, line in enumerate(page) if line.size > body * _LARGER and i not in taken), 0)
+        if at is not None:
+            others.setdefault(at, []).append(entry)
+    for at, several in others.items():
+        # A chapter and its first section may begin together; of two chapters one is elsewhere.
+        if all(above.level < below.level for above, below in pairwise(several)):
+            found[at] = [*((entry.level, entry.title, 0) for entry in several), *found.get(at, ())]
+    return found
+
+
+def _lines_like(entry: _Entry, page: Sequence[Line], keys: Sequence[str], taken: set[int]) -> range:
+    """The lines that are the heading; the nearest to where it leads, of several. Empty if there are none."""
+    title, height = _key(entry.title), entry.y
+    found: list[range] = []
+    for i, key in enumerate(keys):
+        most = _MOST_HEADING_LINES if key and title.startswith(key) else 1
+        for lines in (range(i, i + count) for count in range(1, most + 1)):
+            if key and i not in taken and _is_like(title, _key(" ".join(line.text for line in page[i : lines.stop]))):
+                found.append(range(i, min(lines.stop, len(page))))
+                break
+    if height is not None and found:
+        return min(found, key=lambda lines: abs(page[lines.start].y - height))
+    return found[0] if found else range(0)
+
+
+def _is_like(title: str, key: str) -> bool:
+    if title == key or (title and title in key and len(key) <= len(title) + 12):
+        return True
+    same_numbers = _DIGITS.findall(title) == _DIGITS.findall(key)
+    return same_numbers and len(title) > 5 and abs(len(title) - len(key)) < 12 and fuzz.ratio(title, key) >= _ALIKE
+
+
+def _cut(page: Sequence[Line], y: float) -> int | None:
+    """The line that is the first one below `y`; None where the lines do not all go down the page there."""
+    upright = [i for i, line in enumerate(page) if line.upright]
+    below = [i for i in upright if page[i].y <= y]
+    if not below or any(page[i].y > y for i in upright if i > below[0]):
+        return None
+    return below[0]
 
 
 def _key(text: str) -> str:
-    return "".join(text.casefold().split())
+    """The words without case, blanks, marks and the number that they begin with."""
+    words = re.findall(r"\w+", text.casefold())
+    start = 0
+    while start < len(words) and _NUMBERING.fullmatch(words[start]):
+        start += 1
+    return "".join(words[start:] or words)
 
 
-def _without_running_lines(pages: list[list[_Line]], body: float) -> list[list[_Line]]:
-    """The pages without heads, feet and page numbers: small lines at the edge that most pages have."""
+# Running heads and feet.
+
+
+def _without_running_lines(pages: list[list[Line]], body: float) -> list[list[Line]]:
+    """The pages without heads, feet and page numbers: lines at the edge that most pages have, apart from the text."""
     if len(pages) < 3:
         return pages
-    edges: Counter[str] = Counter()
-    for page in pages:
-        edges.update({_edge_key(page[i]) for i in _edge(page, body)})
-    running = {key for key, many in edges.items() if many >= max(3, _REPEATED * len(pages))}
-    kept = []
-    for page in pages:
-        gone = _outermost(page, _edge(page, body), running)
-        kept.append([line for i, line in enumerate(page) if i not in gone])
-    return kept
+    edges: list[set[str]] = [{_edge_key(page[i]) for i in _edge(page, body)} for page in pages]
+    running: set[str] = set()
+    for side, part in ((edges, _REPEATED), (edges[::2], _REPEATED_ON_SIDE), (edges[1::2], _REPEATED_ON_SIDE)):
+        many = Counter(key for keys in side for key in keys)
+        running |= {key for key, times in many.items() if times >= max(3, part * len(side))}
+    both = [pair for page in pages for pair in pairwise(page) if pair[0].upright and pair[1].upright]
+    gaps = [above.y - below.y for above, below in both if above.y > below.y]
+    usual = median(gaps) if gaps else 0.0
+    gone = [_outermost(page, _edge(page, body), running, usual) for page in pages]
+    return [[line for i, line in enumerate(page) if i not in out] for page, out in zip(pages, gone, strict=True)]
 
 
-def _outermost(page: list[_Line], edge: set[int], running: set[str]) -> set[int]:
-    """The running lines of a page: only such lines stand between them and the edge.
+def _outermost(page: list[Line], edge: set[int], running: set[str], usual: float) -> set[int]:
+    """The running lines of a page: only such lines stand between them and the edge, and the text is apart.
 
-    Slides often begin with the same words below their headings.
+    Slides often begin with the same words below their headings, and letters end with the same sentence.
     """
-    filled = [i for i, line in enumerate(page) if line.text.strip()]
+    filled = [i for i, line in enumerate(page) if line.text or line.rows]
     gone: set[int] = set()
     for order in (filled, filled[::-1]):
-        for i in order[:_EDGE_LINES]:
+        block: list[int] = []
+        for i, inner in zip(order[:_EDGE_LINES], [*order[1:], None], strict=False):
             if i not in edge or _edge_key(page[i]) not in running:
                 break
-            gone.add(i)
+            block.append(i)
+            if inner is None or _is_apart(page[i], page[inner], usual, is_head=order is filled):
+                gone.update(block)
     return gone
 
 
-def _edge(page: list[_Line], body: float) -> set[int]:
+def _is_apart(line: Line, inner: Line, usual: float, *, is_head: bool) -> bool:
+    """Whether the line is no part of the text that it stands beside."""
+    if _PAGE_NUMBER.fullmatch(line.text) or line.size < 0.97 * inner.size or not (line.upright and inner.upright):
+        return True
+    is_far = abs(line.y - inner.y) >= _APART * usual
+    return (is_far and line.is_at_edge) or (is_head and not _SENTENCE_END.search(line.text))
+
+
+def _edge(page: list[Line], body: float) -> set[int]:
     """The lines at the top and the foot that may be a head or a foot: short, and in no larger letters than the text."""
-    filled = [i for i, line in enumerate(page) if line.text.strip()]
-    found = {*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]}
+    filled = [i for i, line in enumerate(page) if line.text or line.rows]
+    found = [i for i in {*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]} if not page[i].rows]
     return {i for i in found if len(page[i].text) <= _LONGEST_HEADING and page[i].size <= body * _LARGER}
 
 
-def _edge_key(line: _Line) -> str:
+def _edge_key(line: Line) -> str:
     """What is the same on every page: all of it, but for the number in a few words such as "Page 3 of 9"."""
-    few = len(line.text.split()) <= _FEW_WORDS
-    return _DIGITS.sub("#", _key(line.text)) if few else _key(line.text)
+    text = line.text
+    key = "".join(text.casefold().split())
+    if _PAGE_NUMBER.fullmatch(text):
+        key = re.sub(r"[ivxlc]+$", "#", key)
+    return (_DIGITS if len(text.split()) <= _FEW_WORDS else _PAGE_IN_LINE).sub("#", key)
 
 
 def _has_picture(page: Any) -> bool:
@@ -283,11 +493,39 @@ def _has_picture(page: Any) -> bool:
         return False
 
 
+# The title.
+
+_FILE_NAME = re.compile(
+    r"\.(?:do[ct][xm]?|tex|dvi|e?ps|indd|pub|pp[ts]x?|xlsx?|od[tspg]|pdf|qxd|rtf|html?|txt|md|jpe?g|png|tiff?|wpd|cdr|"
+    r"ai|fm|pages|key|numbers|vsdx?|dwg|xml|sla|pmd|p65)$|^(?:file:|https?:|[a-z]:\\|/|\\\\)", re.I
+)  # fmt: skip
+# Programs put the name of the source file there, or nothing that says anything.
+_MACHINE_TITLE = re.compile(
+    r"(?:microsoft|ms)\s*(?:office\s*)?(?:word|power\s?point|excel|publisher|visio|outlook|access|project)\s*(?:[-–:].*)?"
+    r"|(?:new |neues )?(?:microsoft )?(?:(?:word )?doc(?:ument)?|dokument|untitled|unknown|anonymous|no ?title|blank"
+    r"|sans titre|ohne titel|(?:power\s?point[- ]?)?(?:presentation|präsentation)|pr[eé]senta\w+ (?:de )?powerpoint"
+    r"|book|mappe|workbook|sheet|slide|folie|layout|drawing|scan(?:ned)?(?: document| image)?|image|page|title|titel"
+    r"|file|test|adobe photoshop pdf|print(?: job)?)[\s\d_.()#-]*|(?:pii|doi|isbn|issn)\W.*|[\W\d_]*"
+    r"|[0-9a-f]{8}-?[0-9a-f-]{8,}|\(.*\)|(?=\S*\d)[\w.-]*_[\w.-]*|\w+(?:_\w+){2,}", re.I
+)  # fmt: skip
+_LONGEST_TITLE = 200
+
+
 def _title(pdf: Any) -> str:
     title = " ".join(str(pdf.get_metadata_value("Title") or "").split())[:300]
-    # Programs put the name of the source file there, or nothing that says anything.
-    is_file = re.search(r"\.(?:docx?|tex|dvi|indd|pptx?|xlsx?|odt|pdf|qxd)$", title, re.I)
-    return "" if is_file or title.casefold() in {"untitled", "unknown", "(anonymous)", "anonymous"} else title
+    is_torn = any(not letter.isprintable() or letter == "\ufffd" for letter in title) or title.startswith("þÿ")
+    return "" if is_torn or _FILE_NAME.search(title) or _MACHINE_TITLE.fullmatch(title) else title
+
+
+def _largest(page: Sequence[Line], body: float) -> str:
+    """The words in the largest letters of the first page, if those of the text are smaller."""
+    sizes = sorted({line.size for line in page if line.size > body * _LARGER and line.text}, reverse=True)
+    for size in sizes:
+        start = next(i for i, line in enumerate(page) if line.size == size and line.text)
+        words = _shown(page[start : start + _lines_together(page, start)])
+        if len(words) <= _LONGEST_TITLE and sum(letter.isalpha() for letter in words) >= 4:
+            return words
+    return ""
 
 
 def _pages_text(pages: list[int]) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from atomr_local.errors import MissingPartError
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, told_error
 from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.notion import name_note
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
 from atomr_local.system.sandbox import Limits, Parent, Sandbox, message, processor_time
@@ -93,7 +94,7 @@ def serve(_task: dict[str, Any], parent: Parent) -> None:
             except RecursionError:
                 found = {"error": "its parts are nested too deeply"}
             except Exception as error:  # a parser that fails over one file must not end the build
-                found = {"error": f"it cannot be read: {type(error).__name__}: {' '.join(str(error).split())[:150]}"}
+                found = {"error": f"it cannot be read: {type(error).__name__}: {told_error(error)}"}
         parent.send(found)
 
 
@@ -115,18 +116,28 @@ class Parser:
 PARSERS = {
     "text": Parser("plain text", "text_file", "parse_text"),
     "code": Parser("source code and other text", "text_file", "parse_code"),
-    "markdown": Parser("Markdown", "text_file", "parse_markdown", "yaml"),
+    "log": Parser("log or chat", "text_file", "parse_code"),
+    "settings": Parser("file of settings", "text_file", "parse_settings"),
+    "json": Parser("JSON", "json_text", "parse_json"),
+    "subtitles": Parser("subtitles", "subtitles", "parse_subtitles"),
+    "calendar": Parser("calendar or contacts", "calendars", "parse_calendar"),
+    "rst": Parser("reStructuredText", "rst", "parse_rst", "markdown_it"),
+    "headed": Parser("Org, AsciiDoc or LaTeX", "text_file", "parse_headed"),
+    "markdown": Parser("Markdown", "notes", "parse_note", "yaml"),
     "html": Parser("HTML", "html", "parse_html"),
     "pdf": Parser("PDF", "pdf", "parse_pdf", "pypdfium2"),
     "epub": Parser("EPUB", "html", "parse_epub"),
     "docx": Parser("DOCX", "office", "parse_docx", "docx"),
     "pptx": Parser("PPTX", "office", "parse_pptx", "pptx"),
     "xlsx": Parser("XLSX", "tables", "parse_xlsx", "openpyxl"),
-    "csv": Parser("CSV", "tables", "parse_csv"),
+    "csv": Parser("CSV", "delimited", "parse_csv"),
     "opendocument": Parser("OpenDocument", "opendocument", "parse_opendocument"),
     "rtf": Parser("RTF", "text_file", "parse_rtf", "striprtf"),
     "mail": Parser("e-mail", "mail", "parse_mail"),
     "mbox": Parser("mailbox", "mail", "parse_mbox"),
+    "saved page": Parser("saved page", "mail", "parse_saved_page"),
+    "enex": Parser("Evernote export", "notes", "parse_enex"),
+    "notion": Parser("Notion export", "notes", "parse_notion", "yaml"),
     "notebook": Parser("Jupyter notebook", "text_file", "parse_notebook"),
 }
 
@@ -154,6 +165,7 @@ def parse(stream: BinaryIO, name: str) -> Iterator[Document]:
     for document in [found] if isinstance(found, Document) else found:
         if document.text.strip():
             empty = False
+            name_note(document, name)
             yield document
     if empty:
         raise UnreadableError("it has no text")

@@ -1,55 +1,34 @@
-"""CSV and spreadsheets: rows with the names of their columns, each with its cells."""
+"""Spreadsheets of Excel: rows with the names of their columns, each with its cells."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, time
-from io import StringIO
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
     Document,
-    UnreadableError,
     Writer,
     office_file,
     write_sheet,
 )
-from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.lines import decoded
 from atomr_local.indexing.readers.tables import Cell, Merged, Names
 
-_SNIFFED = 1 << 16
-_CSV_FIELD = 1 << 20
 _MOST_MERGED = 100_000  # ranges of a sheet
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _READ_AT_ONCE = 1 << 20
+_LITERAL = re.compile(r'"[^"]*"|\\.')  # of a format: what stands there as it is
+_ZEROS = re.compile("0{2,20}")  # a format that shows the zeros in front, such as of postal codes
 _LONGEST_TAG = 200  # bytes of what names a range
-
-
-def parse_csv(stream: BinaryIO) -> Document:
-    text = decoded(read_bytes(stream))
-    csv.field_size_limit(_CSV_FIELD)
-    try:
-        dialect: Any = csv.Sniffer().sniff(text[:_SNIFFED], delimiters=",;\t|")
-    except csv.Error:
-        dialect = csv.excel_tab if text[:_SNIFFED].count("\t") > text[:_SNIFFED].count(",") else csv.excel
-    writer = Writer("cells")
-    rows = csv.reader(StringIO(text, newline=""), dialect)
-    try:
-        write_sheet(writer, enumerate(([_cell(text) for text in row] for row in rows), 1), "", Names.EXPECTED)
-    except csv.Error as error:
-        raise UnreadableError(f"its rows cannot be told apart: {error}") from error
-    return writer.done()
 
 
 def parse_xlsx(stream: BinaryIO) -> Document:
     from openpyxl import load_workbook
 
     writer = Writer("cells")
-    with office_file(stream, "spreadsheet", most=None):
-        book = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+    with office_file(stream, "spreadsheet", most=None) as usual:
+        book = load_workbook(usual, read_only=True, data_only=True, keep_links=False)
         writer.document.title = " ".join(str(book.properties.title or "").split())[:300]
         for sheet in book.worksheets:
             writer.heading(1, sheet.title)
@@ -103,10 +82,6 @@ def _of_sheet(cell: Any) -> Cell:
     return Cell(_shown(value, cell))
 
 
-def _cell(text: str) -> Cell:
-    return Cell(" ".join(text.split())) if text and not text.isspace() else _EMPTY
-
-
 _EMPTY = Cell("")
 
 
@@ -115,8 +90,18 @@ def _shown(value: object, cell: Any) -> str:
         return value.date().isoformat() if value.time() == time() else value.isoformat(sep=" ")
     if isinstance(value, date | time):
         return value.isoformat()
-    if isinstance(value, int | float) and not isinstance(value, bool) and "%" in str(cell.number_format):
-        return f"{round(value * 100, 6):g}%"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    shape = _LITERAL.sub("", str(cell.number_format))
+    if "%" in shape:
+        return f"{_number(round(value * 100, 6))}%"
+    if _ZEROS.fullmatch(shape) and float(value).is_integer():
+        return f"{int(value):0{len(shape)}d}"
+    return _number(value)
+
+
+def _number(value: float) -> str:
+    """A number as Excel keeps it: with 15 digits, so that sums show no traces of binary fractions."""
+    if isinstance(value, int):
+        return str(value)
+    return str(int(value)) if value.is_integer() else str(float(f"{value:.15g}"))

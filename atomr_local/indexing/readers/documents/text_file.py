@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
     Document,
     UnreadableError,
     Writer,
-    names_of,
+    is_rule,
     write_table,
 )
+from atomr_local.indexing.readers.documents.front_matter import add_field, take_front_matter
 from atomr_local.indexing.readers.lines import decoded
 from atomr_local.indexing.readers.tables import Cell, Names
 
@@ -38,8 +39,37 @@ def read_bytes(stream: BinaryIO) -> bytes:
     return data
 
 
+# Headings of Org, AsciiDoc and LaTeX, and the title of the whole.
+_LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
+_HEADINGS = (
+    re.compile(r"(?P<signs>\*{1,8}|={1,6}) (?:(?:TODO|DONE) )?(?P<title>\S.*?)(?: +:[\w@:]+:| =+)? *$"),
+    re.compile(rf"\s*\\(?P<name>{'|'.join(_LATEX_LEVELS)})\*?(?:\[[^\]]*\])?\{{(?P<title>.*?)\}}(?:\\label\{{.*)?\s*$"),
+    re.compile(r"(?i)(?P<whole>#\+title: |\s*\\title\{)(?P<title>.+?)\}?\s*$"),
+)
+
+
+def parse_headed(stream: BinaryIO) -> Document:
+    """Org, AsciiDoc or LaTeX: the title, the headings, and the text with its markup."""
+    return titled_by_heading(_paragraphs(decoded(read_bytes(stream)), _heading_in))
+
+
+def _heading_in(line: str) -> tuple[int, str] | None:
+    """The level and the words of a heading; the title of the whole has the level 0."""
+    found = next((found for pattern in _HEADINGS if (found := pattern.match(line))), None)
+    if found is None:
+        return None
+    given = found.groupdict()
+    if given.get("whole"):
+        return 0, given["title"]
+    return len(given.get("signs") or "") or _LATEX_LEVELS.index(given["name"]) + 1, given["title"]
+
+
 def parse_text(stream: BinaryIO) -> Document:
     """Paragraphs; lines that were wrapped are joined."""
+    return _paragraphs(decoded(read_bytes(stream)), lambda _: None)
+
+
+def _paragraphs(text: str, heading_in: Callable[[str], tuple[int, str] | None]) -> Document:
     writer = Writer("line")
     paragraph: list[str] = []
 
@@ -55,28 +85,61 @@ def parse_text(stream: BinaryIO) -> Document:
         paragraph.clear()
 
     first = 0
-    for number, line in enumerate(decoded(read_bytes(stream)).split("\n"), 1):
-        if line.strip():
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := heading_in(line):
+            close(first)
+            first = 0
+            if found[0]:
+                writer.heading(*found)
+            else:
+                writer.document.title = found[1]
+        elif line.strip() and not is_rule(line):
             first = first or number
             if paragraph and not _goes_on(paragraph[-1], line):
                 close(first)
                 first = number
             paragraph.append(line)
-            continue
-        close(first)
-        first = 0
+        else:
+            close(first)
+            first = 0
     close(first)
     return writer.done()
 
 
+# Colours of a terminal, and characters that tell the direction of writing.
+_UNSEEN = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_ESCAPES = re.compile(r"(?<!\\)(?:\\u[0-9a-fA-F]{4})+")
+
+
 def parse_code(stream: BinaryIO) -> Document:
-    """The lines as they are."""
+    """The lines as they are: of source code, logs and chats."""
+    return as_it_is(_UNSEEN.sub("", decoded(read_bytes(stream))))
+
+
+def parse_settings(stream: BinaryIO) -> Document:
+    """The lines as they are, with the characters that ``\\u`` stands for: of properties, YAML and the like."""
+    return as_it_is(without_escapes(decoded(read_bytes(stream))))
+
+
+def as_it_is(text: str) -> Document:
+    """The lines, each at its place."""
     writer = Writer("line")
-    for number, line in enumerate(decoded(read_bytes(stream)).split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             writer.at(number)
             writer.line(line)
     return writer.done()
+
+
+def without_escapes(text: str) -> str:
+    """The text with the characters that ``\\u`` and four digits stand for, if they can be seen."""
+
+    def characters(found: re.Match[str]) -> str:
+        units = bytes.fromhex(found[0].replace("\\u", ""))
+        told = units.decode("utf-16-be", "replace")
+        return told if told.isprintable() else found[0]
+
+    return _ESCAPES.sub(characters, text)
 
 
 def joined(lines: list[str]) -> str:
@@ -90,49 +153,116 @@ def _goes_on(line: str, following: str) -> bool:
     return len(line) >= _WRAPPED or (len(line) >= _WRAPPED // 2 and following[:1].islower())
 
 
-_FRONT = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.S)
-_MOST_FRONT = 64 << 10
 _MOST_DEPTH = 100
-_NO_FIELDS = frozenset({"title", "aliases", "alias", "tags", "tag", "description"})
-# Fields of front matter that are kept for facts; they are stored with every passage.
-_MOST_FIELDS = 40
-_LONGEST_FIELD = 120
-_MOST_VALUES = 10
-_WIKI_LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")
+_PICTURES = frozenset({".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif", ".tif", ".tiff"})
 _TAG = re.compile(r"<[^<>]{1,200}>")
 
 
+# Marks of programs for notes. Code comes first: what is in it is no mark.
+_NOTE_MARK = re.compile(
+    r"""(?P<code>
+        ^[ \t>*+-]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?s:.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)
+        | (?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n)[\s\S]){1,1000}?(?<!`)(?P=ticks)(?!`))
+    | %%(?s:.*?)%% | ^%%[ \t]*$(?s:.*) | <!--(?s:.*?)--> | ^[ ]{0,3}<!--(?s:.*)  # comments
+    | (?:(?<=\s)|^)\^(?=[\w-]*[a-zA-Z]|\w{4})[\w-]{3,}[ \t]*$  # the id of a block
+    | !?\[\[(?P<link>[^\[\]|\n]*?)(?:\\?\|(?P<alias>[^\[\]\n]*))?\]\]
+    | (?<![\w=])==(?=[^\s=])(?P<light>[^\n=]{1,500}?)(?<=[^\s=])==(?![\w=])
+    | ^(?P<quoted>[ \t]*(?:>[ \t]*)+)\[!(?P<callout>[\w-]+)(?:\|[^\]\n]*)?\][+-]?[ \t]*(?P<untitled>$)?
+    | ^(?P<before>[ \t]*(?:[-*+>][ \t]+)*)[*_]{0,2}(?P<key>\w[\w \t-]{0,58}?)(?<=\w)[*_]{0,2}::[ \t]+(?=\S)
+    | [\[(](?P<name>\w[\w \t-]{0,58}?)(?<=\w)::[ \t]+(?P<value>(?:[^\n\[\]()]|\[\[[^\[\]\n]*\]\])+)[\])]
+    | ^\[(?P<foot>\^[^\]\s]+\]:)(?=[ \t])""",
+    re.M | re.X,
+)
+_SIZE = re.compile(r"\d+(?:x\d+)?")  # of a picture, where a link has its other name
+_COMMENT = re.compile("%%|<!--")
+_WHOLE = "\ue000"  # stands in a line that no other is joined to, while marks are taken out
+
+
 def parse_markdown(stream: BinaryIO) -> Document:
+    """A note, without the marks of programs for notes and without private comments."""
     text = decoded(read_bytes(stream))
     writer = Writer("line")
-    lines = 0
-    if (front := _FRONT.match(text)) and len(front[1]) <= _MOST_FRONT:
-        _take_front_matter(writer.document, front[1])
-        text = text[front.end() :]
-        lines = front[0].count("\n")
-    write_markdown(writer, text, lines)
-    return writer.done()
+    begin = take_front_matter(writer.document, text)
+    before = text.count("\n", 0, begin)
+    text = without_note_marks(text[begin:], writer.document)
+    write_markdown(writer, text, range(before + 1, before + text.count("\n") + 3))
+    return titled_by_heading(writer.done())
 
 
-def write_markdown(writer: Writer, text: str, lines: int | None = 0) -> None:
-    """The text's blocks; each at its line, after `lines` that stand before it, unless that is None."""
+def titled_by_heading(document: Document) -> Document:
+    """The document; a heading of the first level at its top is its title where it has no other."""
+    first = next(iter(document.sections), None)
+    if not document.title and first is not None and first[:2] == (0, 1):
+        document.title = first[2]
+    return document
+
+
+def without_note_marks(text: str, document: Document) -> str:
+    """Links, embeds, highlights, callouts and fields of Dataview as their words; comments and ids of blocks go.
+
+    The lines keep their numbers. The fields are put into the document too.
+    """
+
+    def words(found: re.Match[str]) -> str:
+        told = "\n" * found[0].count("\n")
+        if found["code"]:
+            told = found[0]
+        elif found["link"] is not None:
+            told = _link_words(found["link"], (found["alias"] or "").strip())
+        elif found["light"]:
+            told = without_note_marks(found["light"], document)
+        elif found["callout"]:
+            told = f"{found['quoted']}{_WHOLE}{found['callout'].capitalize() if found['untitled'] is not None else ''}"
+        elif found["key"]:
+            value = _COMMENT.split(text[found.end() :].split("\n", 1)[0])[0]
+            add_field(document, found["key"].casefold(), value.strip())
+            told = f"{found['before']}{_WHOLE}{found['key']}: "
+        elif found["name"]:
+            value = without_note_marks(found["value"], document).strip()
+            add_field(document, found["name"].casefold(), value)
+            told = f"{found['name']}: {value}"
+        elif found["foot"]:  # which Markdown would take for the address of a link
+            told = rf"\[{found['foot']}"
+        return told
+
+    # Two blanks at its end keep the next line apart.
+    return re.sub(f"{_WHOLE}([^\n]*)", r"\1  ", _NOTE_MARK.sub(words, text))
+
+
+def _link_words(link: str, alias: str) -> str:
+    """What a link to a note, or an embedded one, says: its other name, or the note and the heading."""
+    if alias and not _SIZE.fullmatch(alias):
+        return alias
+    name, *headings = (part.strip() for part in link.split("#"))
+    if PurePosixPath(name).suffix.casefold() in _PICTURES:
+        headings = []
+    return " > ".join(part for part in (name, *headings) if part and not part.startswith("^"))
+
+
+def write_markdown(writer: Writer, text: str, numbers: Sequence[int] | None = None) -> None:
+    """The text's blocks, each at its line.
+
+    Args:
+        numbers: of the lines; None where lines are no places.
+    """
     from markdown_it import MarkdownIt
 
-    tokens = MarkdownIt("commonmark", {"maxNesting": _MOST_DEPTH}).enable("table").parse(text)
-    i = 0
+    tokens = MarkdownIt("commonmark", {"maxNesting": _MOST_DEPTH}).enable(["table", "strikethrough"]).parse(text)
+    i, lists = 0, _ListNumbers()
     while i < len(tokens):
         token = tokens[i]
-        if lines is not None and token.map:
-            writer.at(token.map[0] + 1 + lines)
+        lists.at(token)
+        if numbers is not None and token.map:
+            writer.at(numbers[token.map[0]])
         if token.type == "heading_open":
             writer.heading(int(token.tag[1:]), _plain(tokens[i + 1]))
             i += 2
         elif token.type == "table_open":
-            i = _table(writer, tokens, i, lines)
+            i = _table(writer, tokens, i, numbers)
         elif token.type == "inline":
             inside_list = i >= 2 and tokens[i - 2].type == "list_item_open"
-            places = _line_places(token, token.map[0] + 1 + lines) if lines is not None and token.map else ()
-            number = tokens[i - 2].info if inside_list else ""  # of an ordered list's item
+            places = _line_places(token, numbers) if numbers is not None and token.map else ()
+            number = lists.number if inside_list else 0
             told = f"{number}. {_plain(token)}" if number else _plain(token)
             (writer.line if inside_list else writer.paragraph)(told, places)
         elif token.type in {"fence", "code_block"}:
@@ -143,17 +273,40 @@ def write_markdown(writer: Writer, text: str, lines: int | None = 0) -> None:
         i += 1
 
 
-def _table(writer: Writer, tokens: list[Any], i: int, lines: int | None) -> int:
-    """Write the table whose opening token is the one at `i`; where its closing token is. `lines` as given to
-    :func:`write_markdown`."""
+class _ListNumbers:
+    """The numbers of the items of lists, which may be in one another.
+
+    Attributes:
+        number: of the item that a list is at; 0 if it has none.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._before: list[tuple[int, str]] = []  # number and number as written, of the open lists
+
+    def at(self, token: Any) -> None:
+        """Go on to this token. Items that all have the same number, as some write them, are counted."""
+        if token.type in {"ordered_list_open", "bullet_list_open"}:
+            self._before.append((0, ""))
+        elif token.type in {"ordered_list_close", "bullet_list_close"}:
+            self._before.pop()
+        elif token.type == "list_item_open":
+            number, written = self._before[-1]
+            self.number = number + 1 if token.info and token.info == written else int(token.info or 0)
+            self._before[-1] = (self.number, token.info)
+
+
+def _table(writer: Writer, tokens: list[Any], i: int, numbers: Sequence[int] | None) -> int:
+    """Write the table whose opening token is the one at `i`; where its closing token is. `numbers` as given
+    to :func:`write_markdown`."""
     rows: list[list[Cell]] = []
     places: list[int | str] = []
     while tokens[i].type != "table_close":
         token = tokens[i]
         if token.type == "tr_open":
             rows.append([])
-            if lines is not None and token.map:
-                places.append(token.map[0] + 1 + lines)
+            if numbers is not None and token.map:
+                places.append(numbers[token.map[0]])
         elif token.type == "inline":
             # The syntax makes the first row one of headings, whether the author has any or not.
             rows[-1].append(Cell(" ".join(_plain(token).split()), emphasised=len(rows) == 1))
@@ -164,16 +317,17 @@ def _table(writer: Writer, tokens: list[Any], i: int, lines: int | None) -> int:
 
 
 def _plain(token: Any) -> str:
-    return _without_links("".join(_lines(token)))
+    return "".join(_lines(token))
 
 
-def _line_places(token: Any, first: int) -> Iterator[tuple[int, int]]:
+def _line_places(token: Any, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Where the lines of the source begin in the plain text, from the second on: (offset, line)."""
     offset = 0
-    for number, line in enumerate(_lines(token), first):
-        if number > first:
-            yield offset, number
-        offset += len(_without_links(line))
+    first = token.map[0]
+    for row, line in enumerate(_lines(token), first):
+        if row > first:
+            yield offset, numbers[min(row, len(numbers) - 1)]
+        offset += len(line)
 
 
 def _lines(token: Any) -> list[str]:
@@ -188,48 +342,6 @@ def _lines(token: Any) -> list[str]:
     return ["".join(words) for words in lines]
 
 
-def _without_links(text: str) -> str:
-    return _WIKI_LINK.sub(lambda match: match[2] or match[1], text)
-
-
-def _take_front_matter(document: Document, source: str) -> None:
-    """Title, aliases, tags and the like; what is no YAML is passed over."""
-    import yaml
-
-    try:
-        found = yaml.safe_load(source)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        document.notes.append("its front matter is no YAML")
-        return
-    if not isinstance(found, dict):
-        return
-    fields = {str(key).casefold(): value for key, value in list(found.items())[:100] if isinstance(key, str)}
-    titles = names_of(fields.get("title", ""))
-    document.title = titles[0] if titles else ""
-    document.aliases = names_of(fields.get("aliases", fields.get("alias", [])))
-    tags = fields.get("tags", fields.get("tag", []))
-    if tags := names_of(tags.replace(",", " ").split() if isinstance(tags, str) else tags):
-        document.details["tags"] = ", ".join(tags)
-    for name in ("author", "date", "description"):
-        value = fields.get(name)
-        text = value.isoformat() if isinstance(value, date) else ", ".join(names_of(value or []))
-        if text:
-            document.details[name] = text
-    for label, value in fields.items():
-        kept = [] if label in _NO_FIELDS else _values(value)
-        if kept and len(label) <= _LONGEST_FIELD // 2 and len(document.fields) < _MOST_FIELDS:
-            document.fields[label] = kept
-
-
-def _values(value: Any) -> list[str]:
-    """Texts, numbers and dates; what is nested, or says yes or no, is left out."""
-    items = value if isinstance(value, list) else [value]
-    dated = [item.isoformat() if isinstance(item, date) else item for item in items[:_MOST_VALUES]]
-    return [
-        name for name in names_of([item for item in dated if not isinstance(item, bool)]) if len(name) <= _LONGEST_FIELD
-    ]
-
-
 # Jupyter notebooks: Markdown, code and the text that code printed, by the number of the cell.
 
 _MOST_OUTPUT = 2_000  # characters of a cell's output
@@ -238,8 +350,9 @@ _MOST_OUTPUT = 2_000  # characters of a cell's output
 def parse_notebook(stream: BinaryIO) -> Document:
     try:
         notebook = json.loads(read_bytes(stream))
-        cells = notebook["cells"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        # Format 3 has sheets, and of them one.
+        cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise UnreadableError("it is no notebook: its JSON has no cells") from error
     writer = Writer("cell")
     metadata = notebook.get("metadata")
@@ -249,9 +362,13 @@ def parse_notebook(stream: BinaryIO) -> Document:
         if not isinstance(cell, dict):
             continue
         writer.at(number)
-        source = _joined(cell.get("source"))
+        source = _joined(cell.get("source") or cell.get("input"))
+        if cell.get("cell_type") == "heading":
+            level = cell.get("level")
+            writer.heading(level if isinstance(level, int) and 0 < level < 7 else 1, source)
+            continue
         if cell.get("cell_type") == "markdown":
-            write_markdown(writer, source, None)
+            write_markdown(writer, source)
             continue
         for line in source.split("\n"):
             writer.line(line)

@@ -1,0 +1,148 @@
+"""Front matter of notes: YAML, TOML or JSON before the text, and what of it is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from datetime import date
+from typing import Any
+
+from atomr_local.indexing.readers.documents.document import Document, names_of
+
+_LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|[^\[\]\n]*)?\]\]")
+_YAML = re.compile(r"---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|$)", re.S)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(?:(.*?)\n)??\+\+\+[ \t]*(?:\n|$)", re.S)
+_AFTER_JSON = re.compile(r"[ \t]*(?:\n|$)")
+_MOST_FRONT = 64 << 10
+# A field with the indented lines and items of lists that belong to it.
+_ENTRY = re.compile(r"(?m)^(?=[^\s#\-:][^:\n]*:(?:\s|$))")
+# A value on a line that YAML may take for something else than a text: (what stands before it, value).
+_UNQUOTED = re.compile(
+    r"""(?m)^([ \t]*(?:-[ \t]+)*(?:[^\s:\-"'\[{#][^:\n]*:[ \t]+)?)(?!["'|>{#]|[^\n]*:[ \t]*$)(\S[^\n]*?)[ \t]*$"""
+)
+_MISREAD = re.compile(r"\[\[|[-+.]?\d[\w.:+]*$")
+_NO_FIELDS = frozenset({"title", "aliases", "alias", "tags", "tag", "description", "taxonomies"})
+# Fields of front matter that are kept for facts; they are stored with every passage.
+_MOST_FIELDS = 40
+_LONGEST_FIELD = 120
+_MOST_VALUES = 10
+
+
+def take_front_matter(document: Document, text: str) -> int:
+    """Title, aliases, tags and the like of a note, put into the document.
+
+    Returns:
+        The offset at which the text begins, behind the front matter; 0 if there is none.
+    """
+    fields: dict[str, Any] = {}
+    if (front := _YAML.match(text)) and len(front[0]) <= _MOST_FRONT:
+        source = front[1] or ""
+        if not _ENTRY.search(source) and any(not line.startswith("#") for line in source.split("\n") if line.strip()):
+            return 0  # it is text between two lines
+        fields, end = _of_yaml(document, source), front.end()
+    elif (front := _TOML.match(text)) and len(front[0]) <= _MOST_FRONT:
+        end = front.end()
+        try:
+            fields = tomllib.loads(front[1] or "")
+        except (ValueError, RecursionError):
+            document.notes.append("its front matter is no TOML")
+    elif re.match(r'\{\s*"', text):
+        try:
+            found, end = json.JSONDecoder().raw_decode(text[:_MOST_FRONT])
+        except (ValueError, RecursionError):
+            return 0
+        if not (after := _AFTER_JSON.match(text, end)):
+            return 0
+        fields, end = found, after.end()
+    else:
+        return 0
+    _take(document, fields)
+    return end
+
+
+def _of_yaml(document: Document, source: str) -> dict[str, Any]:
+    """The fields; where it is no YAML as a whole, those that are."""
+    try:
+        return _loaded(source)
+    except ValueError:
+        fields: dict[str, Any] = {}
+    lost = False
+    for entry in _ENTRY.split(source):
+        for attempt in (entry, _UNQUOTED.sub(_quoted, entry)):
+            try:
+                fields |= _loaded(attempt)
+                break
+            except ValueError:
+                continue
+        else:
+            lost = True
+    if lost:
+        document.notes.append("its front matter is no YAML" if not fields else "a field of its front matter is no YAML")
+    return fields
+
+
+def _loaded(source: str) -> dict[str, Any]:
+    """Raises ValueError where it is no YAML."""
+    import yaml
+
+    # To YAML, an unquoted link to a note is a list in a list, 18:30 and 01234 are other numbers, and 1.50 is 1.5.
+    source = _UNQUOTED.sub(
+        lambda found: _quoted(found) if found[1].strip() and _MISREAD.match(found[2]) else found[0], source
+    )
+    try:
+        found = yaml.safe_load(source)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError from error
+    return found if isinstance(found, dict) else {}
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """A value in quotation marks, and several links as a list; what opens another list stays."""
+    value = found[2]
+    if value.startswith("[") and not value.startswith("[["):
+        return found[0]
+    if len(links := _LINK.findall(value)) > 1 and not _LINK.sub("", value).strip(", []"):
+        return f"{found[1]}{json.dumps(links, ensure_ascii=False)}"
+    return f"{found[1]}{json.dumps(value, ensure_ascii=False)}"
+
+
+def _take(document: Document, found: dict[str, Any]) -> None:
+    fields = {str(key).casefold(): value for key, value in list(found.items())[:100] if isinstance(key, str)}
+    if isinstance(within := fields.get("taxonomies"), dict):  # of Zola
+        fields = {**within, **fields}
+    titles = _names(fields.get("title", ""))
+    document.title = titles[0] if titles else ""
+    document.aliases = _names(fields.get("aliases", fields.get("alias", [])))
+    tags = fields.get("tags", fields.get("tag", []))
+    if tags := _names(tags.replace(",", " ").split() if isinstance(tags, str) else tags):
+        document.details["tags"] = ", ".join(tags)
+    for name in ("author", "date", "description"):
+        value = fields.get(name)
+        text = value.isoformat() if isinstance(value, date) else ", ".join(_names(value or []))
+        if text:
+            document.details[name] = text
+    for label, value in fields.items():
+        if label not in _NO_FIELDS:
+            add_field(document, label, value)
+
+
+def add_field(document: Document, label: str, value: Any) -> None:
+    """Keep a field, if its label and its values are short, and there are not too many."""
+    kept = _values(value)
+    if kept and len(label) <= _LONGEST_FIELD // 2 and len(document.fields) < _MOST_FIELDS:
+        document.fields.setdefault(label, kept)
+
+
+def _names(value: Any) -> list[str]:
+    """As of :func:`names_of`, links without their brackets: the name of the note."""
+    return [_LINK.sub(lambda link: link[1].partition("#")[0] or link[1], name) for name in names_of(value)]
+
+
+def _values(value: Any) -> list[str]:
+    """Texts, numbers and dates; what is nested, or says yes or no, is left out."""
+    items = value if isinstance(value, list) else [value]
+    dated = [item.isoformat() if isinstance(item, date) else item for item in items[:_MOST_VALUES]]
+    return [
+        name for name in _names([item for item in dated if not isinstance(item, bool)]) if len(name) <= _LONGEST_FIELD
+    ]

@@ -1,0 +1,161 @@
+"""Notes as programs export them: Evernote's ENEX, Joplin's Markdown with its record, and Notion's archives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO
+from zipfile import ZipFile
+
+from atomr_local.indexing.readers.documents.document import (
+    Document,
+    UnreadableError,
+    Writer,
+    declares_entities,
+    open_zip,
+    part,
+)
+from atomr_local.indexing.readers.documents.html import write_html
+from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.mail import MOST_MAILBOX, not_read
+from atomr_local.indexing.readers.documents.notion import is_notion_archive
+from atomr_local.indexing.readers.documents.process import parse
+from atomr_local.indexing.readers.documents.text_file import parse_markdown, read_bytes
+
+_HEAD = 1 << 16
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)T\d{6}Z")
+_MOST_TAGS = 50
+# Joplin's own record at the end of a note.
+_RECORD = re.compile(r"(?:\A|\n\n)(id: [0-9a-f]{32})\n((?:\w+:[^\n]*\n)*)type_: (\d+)\s*\Z")
+_LONGEST_RECORD = 16 << 10
+_NOTE = "1"
+_PAGES = frozenset({"markdown", "html", "csv"})  # kinds of what Notion exports
+
+
+def parse_enex(stream: BinaryIO) -> Iterator[Document]:
+    """The notes of an export of Evernote, one document each; no more than two are held.
+
+    Raises:
+        UnreadableError: it declares entities, or is damaged before its first note ends.
+    """
+    if declares_entities(stream.read(_HEAD)):
+        raise UnreadableError("its XML declares entities, which no such document needs")
+    stream.seek(0)
+    problems: list[str] = []
+    yield from _told_at_end(_enex_notes(stream, problems), problems)
+
+
+def _enex_notes(stream: BinaryIO, problems: list[str]) -> Iterator[Document]:
+    from lxml import etree  # type: ignore[import-untyped]
+
+    size = -1
+    try:
+        # What is attached stands in the file in base64, longer than the parser takes by itself.
+        for _, element in etree.iterparse(
+            stream, tag=("data", "note"), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
+        ):
+            if element.tag == "note":
+                document = _note(element)
+                yield document
+                size += len(document.text) + 1
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
+            element.clear()
+            if size > MOST_MAILBOX:
+                problems.append(f"notes beyond {MOST_MAILBOX >> 20} million characters of text were not read")
+                return
+    except etree.LxmlError as error:
+        if size < 0:
+            raise UnreadableError(f"its XML is damaged: {error}") from error
+        problems.append(f"the notes after this one were not read: its XML is damaged: {error}")
+
+
+def _told_at_end(documents: Iterator[Document], notes: list[str]) -> Iterator[Document]:
+    """The documents; the last gets the notes, which are complete when it is known to be the last."""
+    last = None
+    for document in documents:
+        if last is not None:
+            yield last
+        last = document
+    if last is not None:
+        last.notes += notes
+        yield last
+
+
+def _note(element: Any) -> Document:
+    writer = Writer()
+    write_html(writer, element.findtext("content") or "")
+    document = writer.done()
+    document.title = _line(element.findtext("title"))
+    if date := _DATE.fullmatch(_line(element.findtext("created"))):
+        document.details["date"] = "-".join(date.groups())
+    if author := _line(element.findtext("note-attributes/author")):
+        document.details["author"] = author
+    if tags := [_line(tag.text) for tag in element.findall("tag")[:_MOST_TAGS]]:
+        document.details["tags"] = ", ".join(tags)
+    document.notes += not_read(len(element.findall("resource")), "attachment")
+    return document
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())[:300]
+
+
+def parse_note(stream: BinaryIO) -> Document:
+    """Markdown, without the record of Joplin at its end.
+
+    Raises:
+        UnreadableError: it is a record alone, of a notebook, a tag or a file.
+    """
+    data = read_bytes(stream)
+    tail = data[-_LONGEST_RECORD:].decode("utf-8", "replace").replace("\r\n", "\n")
+    record = _RECORD.search(tail)
+    if record is None:
+        return parse_markdown(BytesIO(data))
+    if record[3] != _NOTE:
+        raise UnreadableError("it is Joplin's record of a notebook, a tag or a file, and no note")
+    title, line_end, rest = data[: data.rfind(record[1].encode())].partition(b"\n")
+    document = parse_markdown(BytesIO(line_end + rest))  # each line keeps its number
+    document.title = _line(title.decode("utf-8-sig", "replace"))
+    values = dict(line.partition(": ")[::2] for line in record[2].split("\n"))
+    if date := values.get("user_created_time") or values.get("created_time"):
+        document.details["date"] = date[: len("2026-01-01")]
+    if author := _line(values.get("author")):
+        document.details["author"] = author
+    return document
+
+
+def parse_notion(stream: BinaryIO) -> Iterator[Document]:
+    """The pages and tables of an export of Notion, one document each; an export in parts has archives in it.
+
+    Raises:
+        UnreadableError: an archive is damaged, or unpacks to too much.
+    """
+    with open_zip(stream) as archive:
+        yield from _pages(archive)
+        for name in filter(is_notion_archive, archive.namelist()):
+            with open_zip(BytesIO(part(archive, name))) as inner:
+                yield from _pages(inner)
+
+
+def _pages(archive: ZipFile) -> Iterator[Document]:
+    others: list[str] = []
+    yield from _told_at_end(_page_documents(archive, others), others)
+
+
+def _page_documents(archive: ZipFile, others: list[str]) -> Iterator[Document]:
+    names = set(archive.namelist())
+    unread = 0
+    for name in archive.namelist():
+        if name.endswith("/") or is_notion_archive(name) or f"{name.removesuffix('.csv')}_all.csv" in names:
+            continue  # a table comes twice: as one of its views shows it, and whole
+        data = part(archive, name) if PurePosixPath(name).suffix in {".md", ".html", ".csv"} else b""
+        try:
+            if document_kind(BytesIO(data), name) not in _PAGES:
+                raise UnreadableError("it is no page")
+            yield from parse(BytesIO(data), name)
+        except UnreadableError:
+            unread += 1
+    others += not_read(unread, "other file")

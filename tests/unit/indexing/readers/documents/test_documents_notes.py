@@ -1,0 +1,119 @@
+"""Exports of programs for notes: Evernote, Joplin, Notion, and notebooks of the older format."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+
+import pytest
+from support.read_files import zipped
+
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.notes import parse_enex
+from atomr_local.indexing.readers.documents.process import parse
+
+
+def read(data: bytes | str, name: str) -> list[Document]:
+    return list(parse(BytesIO(data.encode() if isinstance(data, str) else data), name))
+
+
+_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export4.dtd">\n'
+_BREAD = (
+    "<note><title>Bread &amp; rye</title><created>20250101T090000Z</created><tag>kitchen</tag><tag>rye</tag>"
+    "<note-attributes><author>Elsa</author><source-url>https://b.org</source-url></note-attributes><content><![CDATA["
+    '<?xml version="1.0"?><!DOCTYPE en-note SYSTEM "http://xml.evernote.com/pub/enml2.dtd"><en-note>'
+    '<div>It has 78&nbsp;%.</div><en-todo checked="true"/>fed<en-media hash="ab"/><en-crypt>RU5D</en-crypt></en-note>]]>'
+    '</content><resource><data encoding="base64">AAECAwQF</data><mime>image/png</mime></resource></note>'
+)
+_BOAT = "<note><title>Boat</title><content><![CDATA[<en-note>Varnish it.</en-note>]]></content></note>"
+
+
+def test_an_export_of_evernote_has_a_document_for_each_note() -> None:
+    bread, boat = read(f"{_HEAD}<en-export>{_BREAD}{_BOAT}</en-export>", "notes.enex")
+    assert (bread.title, bread.text) == ("Bread & rye", "It has 78 %.\n\nfed")
+    assert bread.details == {"date": "2025-01-01", "author": "Elsa", "tags": "kitchen, rye"}
+    assert bread.notes == ["1 attachment was not read"]
+    assert (boat.title, boat.text, boat.details, boat.notes) == ("Boat", "Varnish it.", {}, [])
+
+
+def test_a_damaged_export_gives_the_notes_before_the_damage() -> None:
+    (bread,) = read(f"{_HEAD}<en-export>{_BREAD}<note><title>B</tit", "a.enex")
+    assert bread.title == "Bread & rye"
+    (bread,) = read(f"{_HEAD}<en-export>{_BREAD}<note></b>", "a.enex")
+    assert any("were not read: its XML is damaged" in note for note in bread.notes)
+    with pytest.raises(UnreadableError, match="its XML is damaged"):
+        read(f"{_HEAD}<en-export></b>", "a.enex")
+
+
+def test_an_export_of_evernote_declares_no_entities() -> None:
+    head = '<!DOCTYPE en-export [<!ENTITY a "x">]>'
+    assert document_kind(BytesIO(f"{head}<en-export>{_BOAT}</en-export>".encode()), "a.enex") != "enex"
+    with pytest.raises(UnreadableError, match="its XML is damaged"):
+        read(f"{_HEAD}<en-export>{'<x>' * 100_000}", "a.enex")
+    with pytest.raises(UnreadableError, match="declares entities"):
+        list(parse_enex(BytesIO(f"{head}<en-export>{_BOAT}</en-export>".encode())))
+
+
+_RECORD = (
+    "\n\nid: 9d1c0f3c2a9e8d7b4c6a9e1f2d3c4b5a\nparent_id: \ncreated_time: 2026-03-01T09:00:00.000Z\nauthor: Elsa\n"
+)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_note_of_joplin_has_its_record_in_its_details(ends: str) -> None:
+    pytest.importorskip("yaml")
+    (note,) = read(f"Bread\n\nThe oven is hot.\n\n## Rye\n\nSour.{_RECORD}type_: 1".replace("\n", ends), "9d1c.md")
+    assert (note.title, note.text) == ("Bread", "The oven is hot.\n\nSour.")
+    assert note.details == {"date": "2026-03-01", "author": "Elsa"}
+    assert note.places[:2] == [(0, 3), (18, 7)]
+    with pytest.raises(UnreadableError, match="record of a notebook, a tag or a file"):
+        read(f"Kitchen{_RECORD}type_: 2", "9d1c.md")
+    (other,) = read("# A\n\nid: 7 is a number.\ntype_: 1", "a.md")
+    assert other.text.startswith("id: 7")
+
+
+_ID = "0f3c2a9e8d7b4c6a9e1f2d3c4b5a6978"
+
+
+def test_a_page_of_notion_has_its_title_without_the_id() -> None:
+    pytest.importorskip("yaml")
+    (page,) = read("# Bread\n\nTags: rye, kitchen\nCreated: March 1, 2026\nStatus: done\n\nSour.", f"Bread {_ID}.md")
+    assert (page.title, page.details) == ("Bread", {"tags": "rye, kitchen", "date": "March 1, 2026"})
+    assert "Status: done" in page.text
+    (page,) = read("Sour.", f"Bread {_ID}.md")
+    assert page.title == "Bread"
+    (page,) = read("Sour.", "Bread 0f3c.md")
+    assert page.title == ""
+
+
+def test_an_archive_of_notion_has_a_document_for_each_page_and_table() -> None:
+    pytest.importorskip("yaml")
+    inner = zipped({
+        f"Bread {_ID}.md": "Sour.", f"Loaves {_ID}.csv": "Name,Flour\nRye,1 g\n",
+        f"Loaves {_ID}_all.csv": "Name,Flour\nRye,1 g\nOat,2 g\n", "Bread/oven.png": "x",
+    })  # fmt: skip
+    packed = zipped({"ExportBlock-8a1b-Part-1.zip": inner})
+    for data in (inner, packed):
+        bread, loaves = read(data, "a.zip")
+        assert (bread.title, bread.text, loaves.title) == ("Bread", "Sour.", "Loaves")
+        assert loaves.text == "Name: Rye; Flour: 1 g\nName: Oat; Flour: 2 g"
+        assert loaves.notes == ["1 other file was not read"]
+    with pytest.raises(UnreadableError, match="it has no text"):  # archives are opened one within another, no deeper
+        read(zipped({"ExportBlock-1-Part-1.zip": packed}), "a.zip")
+    with pytest.raises(UnreadableError, match="unpack it first"):
+        read(zipped({"a.md": "x"}), "a.zip")
+
+
+def test_notebooks_of_format_3() -> None:
+    pytest.importorskip("markdown_it")
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Tides"]},
+        {"cell_type": "markdown", "source": ["High water is at noon."]},
+        {"cell_type": "code", "input": ["print(12)"], "outputs": [{"output_type": "stream", "text": ["12\n"]}]},
+    ]
+    (found,) = read(json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}), "a.ipynb")
+    assert found.text == "High water is at noon.\nprint(12)\n12"
+    assert [section[1:] for section in found.sections] == [(2, "Tides")]
+    with pytest.raises(UnreadableError, match="no notebook"):
+        read('{"nbformat": 3, "worksheets": []}', "a.ipynb")

@@ -1,0 +1,348 @@
+"""Kinds of text: JSON, logs, subtitles, calendars, contacts, reStructuredText and pictures that are text."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, is_rule
+from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.process import parse
+
+
+def read(data: bytes | str, name: str) -> Document:
+    (found,) = parse(BytesIO(data.encode() if isinstance(data, str) else data), name)
+    return found
+
+
+def lines(document: Document) -> list[tuple[object, str]]:
+    """The lines of the text with the places at which they begin."""
+    begin, found = 0, []
+    for line in document.text.split("\n"):
+        if line:
+            found.append(([place for start, place in document.places if start <= begin][-1], line))
+        begin += len(line) + 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ('[{"id":0,"name":"Ann"},{"id":1,"name":"Bo"}]', [(1, "id: 0; name: Ann"), (1, "id: 1; name: Bo")]),
+        (
+            '{\n "people": [\n  {"name": "J\\u00fcrgen",\n   "tags": ["a", "b"]},\n  {"name": "\\u0141ucja"}\n ]\n}',
+            [(3, "people: name: Jürgen; tags: a, b"), (5, "people: name: Łucja")],
+        ),
+        ('{"id": 1, "home": {"city": "Bern", "zip": "01234"}}', [(1, "id: 1; home city: Bern; home zip: 01234")]),
+        ('{"north": {"h": 1.50},\n"south": {"h": 2}}', [(1, "north: h: 1.50"), (2, "south: h: 2")]),
+        ('{"a": "x"}\n{"a": "y\\nz \\ud83d\\ude00"}\n', [(1, "a: x"), (2, "a: y z 😀")]),
+        ('["one", "two",\n"three"]', [(1, "one"), (1, "two"), (2, "three")]),
+        ('{"a": 1, // why\n "b": null /* so */, "c": [], "d": true,}', [(1, "a: 1; b: null; d: true")]),
+        ('{"a": "\\u00fc"', [(1, "a: ü")]),  # cut off
+        ('{"a": {{ value }}, "b": "\\u00fc"}', [(1, '{"a": {{ value }}, "b": "ü"}')]),  # a template
+        ('{"a": 1]', [(1, '{"a": 1]')]),
+    ],
+)
+def test_json_has_an_object_or_a_value_a_line(source: str, told: list[tuple[int, str]]) -> None:
+    assert lines(read(source, "a.json")) == told
+
+
+def test_json_is_told_by_its_content_and_long_objects_have_several_lines() -> None:
+    source = '{"' + '", "'.join(f'key{i}": "{"word " * 20}' for i in range(12)) + '"}'
+    assert document_kind(BytesIO(source.encode()), "export.dat") == "json"
+    assert 1 < len(lines(read(source, "export.dat"))) < 12
+    deep = read("[" * 100_000, "deep.json")
+    assert len(deep.text) == 100_000
+
+
+def test_escapes_in_settings_are_characters() -> None:
+    document = read("greeting=Gr\\u00fcezi\nline=\\u000a\npath=C:\\\\u00fc\n", "a.properties")
+    assert document.text.split("\n") == ["greeting=Grüezi", "line=\\u000a", "path=C:\\\\u00fc"]
+    assert read('s = "\\u00fc"', "a.py").text == 's = "\\u00fc"'  # code stays as it is
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.log", "2026-03-01T10:00:00Z host1 smartd[812]: Device /dev/sda, 8 Currently unreadable sectors"),
+        ("a.txt", "[12/03/2021, 18:04:11] Ann: when does the ferry leave from the old pier"),
+        ("a.txt", "12.03.21, 18:04 - Ann: when does the ferry leave from the old pier please"),
+        ("a.txt", "Mar  1 10:00:00 host1 sshd[99]: accepted publickey for ann from 10.0.0.5 port"),
+        ("a.txt", '10.0.0.5 - ann [01/Mar/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 512 and more'),
+        ("a.txt", "[INFO] the backup of the second disk took three hours and eleven minutes again"),
+        ("a.txt", "[    1.234567] usb 1-1: new high speed device number 2 using some driver here"),
+        ("a.log", "\x1b[32mok\x1b[0m the backup of the second disk took three hours and eleven minutes"),
+    ],
+)
+def test_a_line_of_a_log_or_a_chat_is_a_line(name: str, source: str) -> None:
+    clean = source.replace("\x1b[32m", "").replace("\x1b[0m", "")
+    assert lines(read(f"{source} one\n{source} two\n\u200e{source} three", name)) == [
+        (number, f"{clean} {word}") for number, word in enumerate(("one", "two", "three"), 1)
+    ]
+
+
+def test_lines_of_mere_marks_are_left_out() -> None:
+    text = (
+        "Here is a long line that somebody wrapped in the past,\n" + "-" * 60 + "\nand after it another one.\n* * *\n"
+    )
+    assert read(text, "a.txt").text.split("\n") == [
+        "Here is a long line that somebody wrapped in the past,",
+        "and after it another one.",
+    ]
+    assert all(map(is_rule, ("-----", "=" * 9, "* * *", "+----+--+", "────", "~~~")))
+    assert not any(map(is_rule, ("--", "-1-", "...", "1 - 2", "}", '"""', "*")))
+
+
+_SRT = "1\n00:00:01,000 --> 00:00:03,500\nWhere did you hide\n\n2\n00:00:03,600 --> 00:00:05,000\n<i>the map?</i>\n\n3\n00:01:05,100 --> 00:01:07,900\n{\\an8}Under the step\nof the tower.\n"
+_VTT = (
+    "WEBVTT\nKind: captions\n\nNOTE by a machine\nin two lines\n\nSTYLE\n::cue {}\n\n00:18.300 --> 00:20.790 align:start\n"
+    "and<00:00:18.400><c> the</c><c> fair</c> ends\n\n00:20.790 --> 00:20.800\nand the fair ends\n\n"
+    "intro\n01:00:20.800 --> 01:00:23.000\n<v Ann Lee>It rains &amp; pours.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (_SRT, [("00:00:01", "Where did you hide the map?"), ("00:01:05", "Under the step of the tower.")]),
+        (_VTT, [("00:00:18", "and the fair ends"), ("01:00:20", "Ann Lee: It rains & pours.")]),
+        (
+            "0:00:01.000,0:00:02.000\nGo home.\n\n0:00:02.500,0:00:03.000\nNow.",
+            [("00:00:01", "Go home."), ("00:00:02", "Now.")],
+        ),
+        (
+            "[Script Info]\nTitle: x\n[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,Default,Ann,0,0,0,,{\\i1}Go\\Nhome, now.\n",
+            [("00:00:01", "Ann: Go home, now.")],
+        ),
+        (
+            "[ti:Song]\n[00:12.00]The river runs.\n[00:17.20]It runs.\n",
+            [("00:00:12", "The river runs."), ("00:00:17", "It runs.")],
+        ),
+        # What two people say one after the other is read twice.
+        (
+            "1\n00:00:01,000 --> 00:00:02,000\nYes.\n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n",
+            [("00:00:01", "Yes."), ("00:00:03", "Yes.")],
+        ),
+    ],
+)
+def test_cues_are_joined_to_sentences_at_their_times(source: str, told: list[tuple[str, str]]) -> None:
+    document = read(source, "a.txt")
+    assert (document.place_kind, lines(document)) == ("time", told)
+
+
+def test_a_sentence_over_cues_has_the_time_of_each() -> None:
+    assert read(_SRT, "a.srt").places[:2] == [(0, "00:00:01"), (19, "00:00:03")]
+
+
+_EVENT = (
+    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nX-WR-CALNAME:Choir\r\nBEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\nCOMMENT:no\r\n"
+    "END:VTIMEZONE\r\nBEGIN:VEVENT\r\nUID:2@x\r\nDTSTART;TZID=Europe/Berlin:20240512T183000\r\nDTEND:20240512T183015Z\r\n"
+    "SUMMARY:Concert with the neighbour\r\n ing village\\, and M\xfcller\r\nRRULE:FREQ=WEEKLY;BYDAY=MO\r\n"
+    'ORGANIZER;CN="Lee: Ann":mailto:ann@example.org\r\nDESCRIPTION:Bring the folder\\nand a pencil\r\n'
+    "ATTACH;ENCODING=BASE64;VALUE=BINARY:AAAA\r\n BBBB\r\nBEGIN:VALARM\r\nDESCRIPTION:Alarm\r\nEND:VALARM\r\nEND:VEVENT\r\n"
+    "BEGIN:VTODO\r\nSUMMARY:Pay rent\r\nDUE;VALUE=DATE:20240601\r\nEND:VTODO\r\nBEGIN:VEVENT\r\nSUMMARY:Fair\r\n"
+    "DTSTART;VALUE=DATE:20240731\r\nDTEND;VALUE=DATE:20240801\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+)
+
+
+def test_entries_of_a_calendar() -> None:
+    data = _EVENT.encode()
+    cut = data.index("ü".encode()) + 1  # folded within a character
+    document = read(data[:cut] + b"\r\n " + data[cut:], "a.ics")
+    assert document.title == "Choir"
+    assert lines(document) == [
+        (
+            8,
+            "Summary: Concert with the neighbouring village, and Müller; Start: 2024-05-12 18:30 Europe/Berlin; "
+            "End: 2024-05-12 18:30:15 UTC; Repeats: weekly, byday mo; Organizer: Lee: Ann (ann@example.org); "
+            "Description: Bring the folder and a pencil",
+        ),
+        (24, "Summary: Pay rent; Due: 2024-06-01"),
+        (28, "Summary: Fair; Start: 2024-07-31; End: 2024-07-31"),  # the day after the last is given
+    ]
+
+
+def test_contacts() -> None:
+    old = (
+        "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=BCr=\ngen;;Dr.\n"
+        "TEL;CELL:+49 170 5550000\nORG:Bakery M=C3=BCller;Sales\nPHOTO;ENCODING=BASE64;JPEG:/9j/4AAQ\n kZJRgAB\n/9j/AAAA\n"
+        "END:VCARD\n"
+    )
+    new = (
+        "BEGIN:VCARD\nVERSION:4.0\nFN:Mia Torp\nN:Torp;Mia;;;\nitem1.TEL;TYPE=home;VALUE=uri:tel:+46-70\nBDAY:19800203\n"
+        "ADR;TYPE=work:;;Elm Street 4;Leeds;;LS1;\nNOTE:red\\; green\\nblue\nPHOTO:data:image/png;base64,AAAA\nX-ID:7\nEND:VCARD\n"
+    )
+    assert lines(read(old + new, "a.vcf")) == [
+        (1, "Name: Dr. Jürgen Müller; Phone (cell): +49 170 5550000; Organization: Bakery Müller, Sales"),
+        (
+            11,
+            "Name: Mia Torp; Phone (home): +46-70; Birthday: 1980-02-03; Address (work): Elm Street 4, Leeds, LS1; "
+            "Note: red; green blue",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "what"),
+    [
+        ("a.svg", '<svg xmlns="http://www.w3.org/2000/svg"><title>x</title></svg>', "an SVG image"),
+        (
+            "a.svg",
+            '\n<?xml version="1.0"?>\n<!-- by x -->\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x">\n<svg/>',
+            "an SVG",
+        ),
+        ("a.xml", '<svg:svg xmlns:svg="http://www.w3.org/2000/svg"></svg:svg>', "an SVG image"),
+        ("a.eps", "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n", "an EPS image"),
+        ("a", "%!PS-Adobe-3.0\n", "PostScript file: save it as PDF"),
+        ("a.xpm", "/* XPM */\nstatic char *x[] = {};", "an XPM image"),
+    ],
+)
+def test_pictures_that_are_text_are_named(name: str, source: str, what: str) -> None:
+    for data in (source.encode(), source.encode("utf-16")):
+        if data.startswith(b"\xff\xfe") and not name.endswith(("svg", "xml")):
+            continue
+        with pytest.raises(UnreadableError, match=what):
+            read(data, name)
+
+
+def test_a_note_may_begin_with_a_picture() -> None:
+    pytest.importorskip("yaml")
+    assert "Words" in read("<svg><path/></svg>\n\nWords.", "a.md").text
+
+
+_RST = """\
+.. _top:
+
+======
+ Mill
+======
+
+:Author: Ann Lee
+:Date: 2026
+
+The `site <https://x.org>`_ and :math:`a<b` of :ref:`weir <weir-closed>`, see [#f1]_ and Python_. Run ``code``::
+
+   x = 1
+     y = 2
+
+Wheel
+-----
+
+.. code-block:: python
+   :linenos:
+
+   def f():
+       return 1
+
+.. note:: The weir is closed
+   in winter.
+
+#. Stop
+#. Grease
+
+>>> 1 + 1
+2
+
++------+--------+
+| Part | Weight |
++======+========+
+| Axle | 40 kg  |
+|      | net    |
++------+--------+
+| Hub  | 20 kg  |
++------+--------+
+
+=====  ===
+1      2
+3      4
+=====  ===
+
+.. figure:: a.png
+   :alt: A wheel
+
+   The old wheel.
+
+.. toctree::
+
+   a
+
+.. a private comment
+   over two lines
+
+Deep
+~~~~
+
+.. [#f1] A footnote.
+"""
+
+
+def test_restructured_text() -> None:
+    pytest.importorskip("markdown_it")
+    document = read(_RST, "a.rst")
+    assert document.title == "Mill"
+    assert [(level, title) for _, level, title in document.sections] == [(1, "Mill"), (2, "Wheel"), (3, "Deep")]
+    assert lines(document) == [
+        (7, "Author: Ann Lee"),
+        (8, "Date: 2026"),
+        (10, "The site and a<b of weir, see [#f1] and Python. Run code:"),
+        (12, "x = 1"),
+        (12, "  y = 2"),
+        (21, "def f():"),
+        (21, "    return 1"),
+        (24, "The weir is closed in winter."),
+        (27, "1. Stop"),
+        (28, "2. Grease"),
+        (30, ">>> 1 + 1"),
+        (30, "2"),
+        (36, "Part: Axle; Weight: 40 kg net"),
+        (39, "Part: Hub; Weight: 20 kg"),
+        (43, "1; 2"),
+        (44, "3; 4"),
+        (47, "A wheel"),
+        (50, "The old wheel."),
+        (62, "[#f1] A footnote."),
+    ]
+
+
+def test_a_proposal_has_the_title_of_its_head() -> None:
+    pytest.importorskip("markdown_it")
+    document = read(
+        "VEP: 34\nTitle: Task groups\nStatus: Final\n\nAbstract\n========\n\nA group: Title: no.\n", "a.rst"
+    )
+    assert (document.title, document.sections[0][1:]) == ("Task groups", (1, "Abstract"))
+    assert lines(document) == [
+        (1, "VEP: 34"),
+        (2, "Title: Task groups"),
+        (3, "Status: Final"),
+        (8, "A group: Title: no."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "title", "sections"),
+    [
+        (
+            "a.org",
+            "#+TITLE: Notes\n* TODO The wheel :mill:\nIt turns.\n** Steps\nStop.\n",
+            "Notes",
+            ["The wheel", "Steps"],
+        ),
+        (
+            "a.adoc",
+            "= Notes\n\n== The wheel\n\nIt turns.\n\n=== Steps\n\nStop.\n",
+            "Notes",
+            ["Notes", "The wheel", "Steps"],
+        ),
+        (
+            "a.tex",
+            "\\title{Notes}\n\\section{The wheel}\\label{x}\nIt turns.\n\\subsection*{Steps}\nStop.\n",
+            "Notes",
+            ["The wheel", "Steps"],
+        ),
+    ],
+)
+def test_titles_and_headings_of_other_markup(name: str, source: str, title: str, sections: list[str]) -> None:
+    document = read(source, name)
+    assert (document.title, [heading for _, _, heading in document.sections]) == (title, sections)
+    assert document.text == "It turns.\nStop."
