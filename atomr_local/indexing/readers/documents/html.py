@@ -146,6 +146,7 @@ _BACK_LINKS = frozenset({"backlink", "doc-backlink", "footnote-back", "footnote-
 _NOTE_PLACES = frozenset({"aside", "li", "div", "p", "dd", "section"})
 _MARKER = re.compile(r"\s*\[?([\d*†‡]{1,4})\]?\s*")
 _BEFORE_NUMBERS = frozenset(("", " ", "\n", "\xa0", "[", "("))
+_SCRIPTS = {"sup": "^", "sub": "_"}
 _FIRST_LABELLED = 3  # level of a heading; in a box of facts those below name what follows
 
 
@@ -198,6 +199,7 @@ class _Page(HtmlWalker[_Table]):
         self._links: list[_Block] = []  # in-page links since the last block
         self._noted: set[str] = set()  # where links to notes lead
         self._link: tuple[str, bool] | None = None  # the open link: where it leads, and whether to a note
+        self._script = ""  # of a raised or lowered text that has just begun: its mark behind a number
         self._label = ""
         self._under_others = False  # an aside has ended, and its headings would hold for what follows
 
@@ -216,6 +218,8 @@ class _Page(HtmlWalker[_Table]):
             self._in_title = True
         elif tag in _BOLD:
             self._bold += 1
+        elif tag in _SCRIPTS:
+            self._script = _SCRIPTS[tag]
         elif tag == "a" and (address := attributes.get("href")):
             target = unquote(address[1:]) if address.startswith("#") else ""
             self._link = (target, bool(_kinds(attributes) & _NOTE_LINKS))
@@ -240,6 +244,8 @@ class _Page(HtmlWalker[_Table]):
             self._in_title = False
         elif tag in _BOLD:
             self._bold = max(0, self._bold - 1)
+        elif tag in _SCRIPTS:
+            self._script = ""
         elif tag == "a":
             self._link = None
 
@@ -256,6 +262,10 @@ class _Page(HtmlWalker[_Table]):
                 return
             if target and self._words and self._words[-1][-1:] not in _BEFORE_NUMBERS:
                 data = f"[{marker[1]}]"  # never a digit more of the number before it
+        if self._script and data.lstrip("-−+")[:1].isdigit() and not self.dropped:
+            before = self._words if self._cell is None else self._cell
+            data = f"{self._script if before and before[-1][-1:].isdigit() else ''}{data}"
+            self._script = ""
         super().data(data)
 
     def _begin_aside(self, tag: str, attributes: Mapping[str, str]) -> None:

@@ -138,3 +138,21 @@ def test_asides_and_notes_of_a_book() -> None:
 def test_labels_of_encodings_as_browsers_read_them(label: str, codec: str, text: str) -> None:
     page = f'<html><head><meta charset="{label}"></head><body><p>{text}</p></body></html>'
     assert read(page.encode(codec)).text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>About 10<sup>6</sup> cells, 10<sup>−3</sup> m.</p>", "About 10^6 cells, 10^−3 m."),
+        ("<p>Base 1011<sub>2</sub>.</p>", "Base 1011_2."),
+        ("<p>H<sub>2</sub>O, the 4<sup>th</sup> day.</p>", "H2O, the 4th day."),
+        ("<p>In 1812<sup><b>3</b></sup> it burned.</p>", "In 1812^3 it burned."),
+    ],
+)
+def test_raised_and_lowered_digits_are_no_part_of_the_number_before_them(body: str, text: str) -> None:
+    assert read(body).text == text
+
+
+def test_a_raised_digit_in_a_cell_is_no_part_of_its_number() -> None:
+    table = "<table><tr><th>Star</th><th>Mass</th></tr><tr><td>Sol</td><td>2·10<sup>30</sup></td></tr></table>"
+    assert read(table).text == "Star: Sol; Mass: 2·10^30"
