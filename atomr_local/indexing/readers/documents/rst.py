@@ -27,6 +27,8 @@ _INLINE = re.compile(
     r"(?P<code>``.+?``)|(?::[\w:+.-]{1,60}:)?`(?P<said>[^`]*?)(?:(?:\s+|(?<=`))<(?P<target>[^`<>]+)>)?`(?::[\w:+.-]{1,60}:)?_{0,2}"
     r"|(?P<note>\[[#*]?\w*\])_|(?<![\w`.])(?P<word>[^\W_](?:[\w.-]*[^\W_])?)__?(?=[\s.,;:!?)]|$)"
 )
+_CODE_SPAN = re.compile(r"``.+?``")
+_ROLE_END = re.compile(r"[^`]{0,200}`(?!`)(?::[\w:+.-]{1,60}:)?_{0,2}[.,;:!?)]*")
 _FENCE = "~~~~~~~~"
 
 
@@ -143,6 +145,7 @@ class _Markdown:
     def _text(self, number: int, text: str) -> Iterable[_Numbered]:
         """A line of a paragraph, a list or a field; behind "::", code follows."""
         indent = _indent(text)
+        text = self._whole_role(text)
         if text.lstrip().startswith(">>>"):
             session = [(number, text)]
             while self._peek():
@@ -159,6 +162,15 @@ class _Markdown:
         told = _inline(told.removeprefix("| ")) + "  " * ends_line
         line = (number, f"{' ' * indent if self._in_list else ''}{told}")
         return [line, (number, ""), *_fenced(self._indented(indent + 1))] if is_literal else [line]
+
+    def _whole_role(self, text: str) -> str:
+        """The line, with the rest of a role or reference that ends on the next one."""
+        if _CODE_SPAN.sub("", text).count("`") % 2 and (end := _ROLE_END.match(self._peek())):
+            at, following = self._waiting.pop()
+            if rest := following[end.end() :].strip():
+                self._waiting.append((at, following[: _indent(following)] + rest))
+            return f"{text.rstrip()} {end[0].lstrip()}"
+        return text
 
 
 def _indent(text: str) -> int:

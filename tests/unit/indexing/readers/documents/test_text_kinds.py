@@ -346,3 +346,20 @@ def test_titles_and_headings_of_other_markup(name: str, source: str, title: str,
     document = read(source, name)
     assert (document.title, [heading for _, _, heading in document.sections]) == (title, sections)
     assert document.text == "It turns.\nStop."
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            "A wheel is a :term:`built package\n<Built Distribution>` to install.",
+            "A wheel is a built package to install.",
+        ),
+        ("See `the\nsite <https://a.org>`__.\nThen go.", "See the site. Then go."),
+        ("- An item with :ref:`a long\n  name <there>` in it.", "An item with a long name in it."),
+        ("Use ``pip\ninstall x`` now.", "Use pip install x now."),
+        ("It costs 5` a foot.\n\nNo more.", "It costs 5` a foot.\n\nNo more."),
+    ],
+)
+def test_a_role_may_end_on_the_next_line(source: str, text: str) -> None:
+    assert read(f"Guide\n=====\n\n{source}\n", "a.rst").text == text
