@@ -11,7 +11,7 @@ from typing import Any
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader, Known, kind_of
-from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.indexing.text_index.table import TABLE, connect, is_in
 from atomr_local.sources.errors import library_errors
 
 MOST_PASSAGES = 200  # of one page, and at once
@@ -90,9 +90,8 @@ class Passages:
 
     def with_ids(self, ids: Sequence[str]) -> dict[str, PagePassage]:
         """The passages with these ids, at most 200, that there are."""
-        quoted = ", ".join("'" + one.replace("'", "''") + "'" for one in ids)
         with self._errors():
-            search = self._table.search().where(f"id IN ({quoted})").select(self._columns).limit(len(ids))
+            search = self._table.search().where(is_in("id", ids)).select(self._columns).limit(len(ids))
             return {row["id"]: _passage(row) for row in search.to_arrow().to_pylist()}
 
 

@@ -26,7 +26,7 @@ from atomr_local.reasoning.trace.telling import ShownPassage, also_close, passag
 from atomr_local.server.serving import Desk, LookupDesk, without_paths, without_paths_in
 from atomr_local.sources.document_places import place_words
 from atomr_local.sources.privacy import private_indexes
-from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Value
+from atomr_local.sources.protocol import Evidence, Linked, PropertyOffer, Retrieval, Value
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.sanitize import sanitize, sanitize_line
 
@@ -39,6 +39,7 @@ MOST_CONDITIONS = 50  # of a part of the text index
 LOOKED_FOR = ("Words or a question.", LONGEST_QUESTION)
 NAMED = ("Name of a person, a place, a work or anything else.", 500)
 AT_MOST = "How many at most."
+_LONGEST_PAGE = 40_000  # characters
 
 
 def page_address(server: str, trace: str, evidence: str = "") -> str:
@@ -166,21 +167,16 @@ class PageText(BaseModel):
     similar_titles: list[str] = Field(description="Where there is no such page: titles like it.")
 
     @classmethod
-    def of(cls, page: Page) -> PageText:
-        text = " ".join(sentence.text.strip() for sentence in page.sentences)
-        return cls(title=sanitize(page.title), text=sanitize(text), similar_titles=[])
-
-    @classmethod
-    def with_title(cls, title: str, assistant: Assistant) -> PageText:
-        """The page, cut where it is very long, or titles like this one."""
-        found = assistant.lookups.read_page(title)
-        if found is None:
+    def with_title(cls, title: str, assistant: Assistant, longest: int | None = _LONGEST_PAGE) -> PageText:
+        """The page, cut after `longest` characters, or titles like this one."""
+        page = assistant.lookups.read_page(title)
+        if page is None:
             similar = assistant.lookups.similar_titles(title)
             return cls(title="", text="", similar_titles=[sanitize(item) for item in similar])
-        told = cls.of(found)
-        if len(told.text) > _LONGEST_PAGE:
-            told.text = f"{told.text[:_LONGEST_PAGE]}…"
-        return told
+        text = sanitize(" ".join(sentence.text.strip() for sentence in page.sentences))
+        if longest is not None and len(text) > longest:
+            text = f"{text[:longest]}…"
+        return cls(title=sanitize(page.title), text=text, similar_titles=[])
 
 
 class Entity(BaseModel):
@@ -384,7 +380,6 @@ _INSTRUCTIONS = (
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _MOST = 20  # passages and entities of a lookup
 _MOST_ROWS = 500
-_LONGEST_PAGE = 40_000  # characters
 QUERIES_AT_ONCE = 1  # each may take gigabytes
 _Within = Annotated[
     list[str] | None,

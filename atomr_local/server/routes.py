@@ -337,14 +337,9 @@ class KnowledgeEndpoints:
     @Endpoint("GET", "/api/pages", PageText, (Query.TITLE,))
     async def page(self, request: Request) -> Response:
         """A page of the text index, or titles like the one asked for."""
-        title, lookups = Query.TITLE.text(request), self._assistant.lookups
-
-        def look(_: Cancellation) -> PageText:
-            if (found := lookups.read_page(title)) is not None:
-                return PageText.of(found)
-            return PageText(title="", text="", similar_titles=list(map(sanitize, lookups.similar_titles(title))))
-
-        return JsonReply((await self.desk.run(look)).model_dump())
+        title = Query.TITLE.text(request)
+        found = await self.desk.run(lambda _: PageText.with_title(title, self._assistant, longest=None))
+        return JsonReply(found.model_dump())
 
     @Endpoint("GET", "/api/entities", Entities, (Query.NAME, Query.MOST_FOUND))
     async def entities(self, request: Request) -> Response:

@@ -18,7 +18,7 @@ from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_index.catalog import CATALOG, METADATA, CatalogReader, Known
 from atomr_local.indexing.text_index.index import check_embedder
-from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
+from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, is_in, nearest
 from atomr_local.indexing.text_index.vectors import vector_state
 from atomr_local.language.collection_questions import collection_words
 from atomr_local.language.literals import dates_in
@@ -223,8 +223,7 @@ class _Part:
     @classmethod
     def of(cls, articles: frozenset[str]) -> _Part:
         few = sorted(articles) if len(articles) <= _MOST_NAMED else []
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in few)
-        return cls(articles, f"article IN ({quoted})" if few else "")
+        return cls(articles, is_in("article", few) if few else "")
 
 
 class TextSource:

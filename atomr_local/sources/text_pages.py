@@ -12,7 +12,7 @@ from rapidfuzz import fuzz
 
 from atomr_local.errors import SourceError
 from atomr_local.indexing.text_index.catalog import CatalogReader
-from atomr_local.indexing.text_index.table import SEARCHED
+from atomr_local.indexing.text_index.table import SEARCHED, is_in
 from atomr_local.language.names import base_key, name_key, words
 from atomr_local.language.sentences import sentences
 from atomr_local.sources.errors import library_errors, source_errors
@@ -130,8 +130,7 @@ def rows_with_ids(table: Any, ids: Sequence[str], columns: Sequence[str]) -> lis
     """The rows of the passages with these ids, in their order; `columns`: what is read, "id" among it."""
     found: dict[str, dict[str, Any]] = {}
     for at in range(0, len(ids), _AT_ONCE):
-        quoted = ", ".join("'" + one.replace("'", "''") + "'" for one in ids[at : at + _AT_ONCE])
-        search = table.search().where(f"id IN ({quoted})").select(list(columns)).limit(_AT_ONCE)
+        search = table.search().where(is_in("id", ids[at : at + _AT_ONCE])).select(list(columns)).limit(_AT_ONCE)
         found.update((row["id"], row) for row in search.to_arrow(timeout=_TIMEOUT).to_pylist())
     return [found[one] for one in ids if one in found]
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
+from atomr_local.tree.calls import given_text
 from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, Tree, with_references
 from atomr_local.tree.operations import Operation
 
@@ -87,7 +88,7 @@ def _searched(node: Node, *, with_kind: bool = False) -> str:
     if node.call is None or node.call.operator is not Operator.SEARCH or node.children:
         return ""
     name, *kind = node.call.arguments
-    text = name.text.strip() if isinstance(name, Literal) and not name.references else ""
+    text = given_text(name).strip()
     return f"{text} ({kind[0].text})" if with_kind and text and kind and isinstance(kind[0], Literal) else text
 
 

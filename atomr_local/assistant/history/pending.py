@@ -178,8 +178,6 @@ def _read(data: bytes) -> dict[str, str]:
 
 
 def _interrupted(found: dict[str, str]) -> tuple[Trace, datetime | None]:
-    from atomr_local.reasoning.trace.schema import Trace
-
     try:
         asked_at = datetime.fromisoformat(found.get("asked_at", "")).astimezone(UTC)
     except (ValueError, OverflowError):

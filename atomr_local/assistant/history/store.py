@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atomr_local.assistant.history import database, pending
-from atomr_local.assistant.history import pending as conversations
 from atomr_local.assistant.history.database import (
     SUMMARY_COLUMNS,
     HistoryDamaged,
@@ -187,7 +186,7 @@ class History:
             ).fetchall()
             if search is not None and not found and before is None:
                 self._check(connection)  # damaged words find nothing, and FTS5 says nothing
-            return found, conversations.firsts(connection, [row[0] for row in found])
+            return found, pending.firsts(connection, [row[0] for row in found])
 
         rows, follows = self._do(read)
         return [summary_of(row, follows.get(row[0])) for row in rows]
@@ -232,7 +231,7 @@ class History:
 
         def read(connection: sqlite3.Connection) -> tuple[Any, dict[int, int]]:
             query = f"SELECT {SUMMARY_COLUMNS}, encoding, digest, trace FROM questions WHERE id = ?"  # noqa: S608 - constants
-            return connection.execute(query, (number,)).fetchone(), conversations.firsts(connection, [number])
+            return connection.execute(query, (number,)).fetchone(), pending.firsts(connection, [number])
 
         row, follows = self._do(read)
         if row is None:
@@ -256,7 +255,7 @@ class History:
         Raises:
             HistoryError: the history cannot be read.
         """
-        return self._do(lambda connection: conversations.number_of(connection, trace_id))
+        return self._do(lambda connection: pending.number_of(connection, trace_id))
 
     def conversation(self, number: int | None = None) -> list[StoredQuestion]:
         """The questions of one conversation, oldest first; damaged ones are left out.
@@ -275,7 +274,7 @@ class History:
             number = latest
         one, found = self.get(number), list[StoredQuestion]()
         chosen = number
-        for member in self._do(lambda connection: conversations.members(connection, chosen)):
+        for member in self._do(lambda connection: pending.members(connection, chosen)):
             with contextlib.suppress(HistoryError, InputError):  # damaged, or deleted by now
                 found.append(one if member == number else self.get(member))
         return found
@@ -288,7 +287,7 @@ class History:
         """
 
         def read(connection: sqlite3.Connection) -> dict[str, str]:
-            found = {name: conversations.question_of(connection, name) for name in trace_ids}
+            found = {name: pending.question_of(connection, name) for name in trace_ids}
             return {name: sanitize_line(question) for name, question in found.items() if question is not None}
 
         return self._do(read)

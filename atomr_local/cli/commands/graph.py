@@ -91,7 +91,6 @@ def from_text(wish: FromTextWish) -> None:
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import check_name, resolve
     from atomr_local.page_facts.extraction import SURE
-    from atomr_local.settings.schema import load_settings
     from atomr_local.sources.privacy import check_derived, check_private
     from atomr_local.system import paths
 

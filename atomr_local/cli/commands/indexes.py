@@ -276,7 +276,6 @@ def private(
 
     Example: atomr indexes private notes
     """
-    from atomr_local.errors import KnowledgeIndexError
     from atomr_local.indexing.store import check_name, list_indexes
     from atomr_local.sources.privacy import mark_private
 

@@ -58,7 +58,6 @@ def cache_files() -> Iterator[CacheFile]:
     """Everything of that kind in the cache, read in full."""
     from atomr_local.models.llama.prefix_cache import PREFIXES, damaged_snapshots
     from atomr_local.models.llama.weights import WEIGHTS, is_whole, prepared_files
-    from atomr_local.system import paths
 
     cache = paths.cache_dir()
     for path in prepared_files(cache / WEIGHTS):

@@ -370,7 +370,6 @@ def embed(
     from atomr_local.cli.output import interrupt
     from atomr_local.cli.progress import build_progress
     from atomr_local.indexing.text_index.filling import embed_text_index
-    from atomr_local.system.cancellation import Cancellation
     from atomr_local.system.threads import give_way
 
     if background:
@@ -449,7 +448,6 @@ def search(
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.registry import open_texts
     from atomr_local.sources.text_parts import PartOfTexts, parse_within
-    from atomr_local.system.cancellation import Cancellation
     from atomr_local.system.threads import prepare_threads
 
     places = parse_within(part.within)

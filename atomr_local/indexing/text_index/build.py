@@ -187,6 +187,7 @@ class TextBuild:
 
     def __post_init__(self) -> None:
         self._total = sum(item.size for item in self.ledger.inputs)
+        self._base_size = store.directory_size(self.base) if self.base is not None else 0
         self._tokens = tokens_of(self.embedder)
         self._shards = Shards(self.ledger.directory)
         self._pending: list[dict[str, Any]] = []
@@ -416,8 +417,7 @@ class TextBuild:
         everything = self.selection.limit is None and self.selection.titles is None
         whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
         whole = whole if everything else size
-        before = store.directory_size(self.base) if self.base is not None else 0
-        self._wanted = int(whole - size + _TABLE_SHARE * whole) + before
+        self._wanted = int(whole - size + _TABLE_SHARE * whole) + self._base_size
         require_space(directory, self._wanted, "this index")
 
     def _report(self, stage: str) -> None:

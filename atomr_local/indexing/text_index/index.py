@@ -194,7 +194,7 @@ class BuildOrder:
                 left = read_ledger(scratch)
                 if before is not None and left is not None and left.settings.get("mode") != self.mode:
                     raise unfinished_build_error("text", self.name)
-                later = decided_later(self.vectors, before, left)
+                later = _decided_later(self.vectors, before, left)
                 later = is_large() if later is None else later
                 ledger = self._ledger(scratch, later, show, cancellation)
                 for message in self._about_start(ledger):
@@ -353,7 +353,7 @@ def _is_large(files: Sequence[Path], limit: int | None, titles: Sequence[str] | 
     return sum(store.input_size(file) * _PACKED.get(file.suffix.casefold(), 1) for file in files) > EMBEDDED_AT_ONCE
 
 
-def decided_later(vectors: Vectors, before: store.Manifest | None, left: Ledger | None) -> bool | None:
+def _decided_later(vectors: Vectors, before: store.Manifest | None, left: Ledger | None) -> bool | None:
     """Whether passages are embedded after the build; None where the size of the input decides.
 
     A build that goes on, `left`, does as it did, and so does an index that is changed.

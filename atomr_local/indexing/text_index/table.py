@@ -71,6 +71,12 @@ def nearest(search: Any, rows: int) -> Any:
     return search.bypass_vector_index() if rows <= EXACT_ROWS else search.minimum_nprobes(NPROBES).refine_factor(REFINE)
 
 
+def is_in(column: str, texts: Iterable[str]) -> str:
+    """The SQL condition that the column has one of these texts."""
+    quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    return f"{column} IN ({quoted})"
+
+
 def passage_schema(dimensions: int) -> pa.Schema:
     """The columns of the table, with vectors of so many dimensions."""
     import pyarrow as pa
@@ -151,16 +157,15 @@ class PassageTable:
         """Delete the passages with these ids."""
         with writing(self.path.parent):
             for i in range(0, len(passages), _QUOTED):
-                quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in passages[i : i + _QUOTED])
-                self._table.delete(f"id IN ({quoted})")
+                self._table.delete(is_in("id", passages[i : i + _QUOTED]))
 
     def vectors(self, articles: Sequence[str], most: int) -> dict[str, Any]:
         """The vectors of the articles' passages, by what was embedded; of `most` passages at most."""
         found: dict[str, Any] = {}
         with writing(self.path.parent):
             for i in range(0, len(articles), _QUOTED):
-                quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in articles[i : i + _QUOTED])
-                search = self._table.search().where(f"article IN ({quoted})").select([SEARCHED, VECTOR])
+                wanted = is_in("article", articles[i : i + _QUOTED])
+                search = self._table.search().where(wanted).select([SEARCHED, VECTOR])
                 for row in search.limit(max(1, most - len(found))).to_list():
                     if row[VECTOR] is not None:
                         found[row[SEARCHED]] = row[VECTOR]

@@ -24,7 +24,6 @@ from atomr_local.errors import InputError
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.files import kind_of, open_regular
 
-SUFFIX = ".tar.zst"
 _BLOCK = 512
 _CHUNK = 1 << 20
 _MAGIC = b"\x28\xb5\x2f\xfd"

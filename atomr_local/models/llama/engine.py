@@ -576,8 +576,6 @@ class Engine:
     @cached_property
     def markers(self) -> Any:
         """Which tokens are markers of turns and files that end nothing: booleans (n_vocab,)."""
-        import numpy as np
-
         is_control = self.api.llama_vocab_is_control
         return np.array([is_control(self.vocab, token) and not self.is_end(token) for token in range(self.n_vocab)])
 
@@ -625,8 +623,6 @@ class Engine:
 
     def logits(self, row: int) -> Any:
         """Logits of the last batch: float32 (n_vocab,), a view that the next decode overwrites."""
-        import numpy as np
-
         pointer = self.api.llama_get_logits_ith(self._context, row)
         if not pointer:
             raise ModelError("llama.cpp returned no logits")

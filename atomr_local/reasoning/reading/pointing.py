@@ -101,20 +101,18 @@ class ShownPassages:
         Args:
             texts: of the passages.
         """
-        runs: list[list[ShownSentence]] = []
+        shown = self.sentences
+        runs: list[list[int]] = []
         for index in indexes:
-            one = self.sentences[index]
-            follows = bool(runs) and runs[-1][-1] is self.sentences[index - 1] and runs[-1][-1].passage == one.passage
-            if follows:
-                runs[-1].append(one)
+            if runs and runs[-1][-1] == index - 1 and shown[index - 1].passage == shown[index].passage:
+                runs[-1].append(index)
             else:
-                runs.append([one])
-        spans = [(run[0].passage, run[0].start, run[-1].end) for run in runs]
+                runs.append([index])
+        spans = [(shown[run[0]].passage, shown[run[0]].start, shown[run[-1]].end) for run in runs]
         pieces = [texts[passage][start:end] for passage, start, end in spans]
         joined = pieces[0] if pieces else ""
         for before, run, piece in zip(runs, runs[1:], pieces[1:], strict=False):
-            beside = self.sentences.index(run[0]) == self.sentences.index(before[-1]) + 1
-            joined += f"\n{piece}" if beside else f" {GAP} {piece}"
+            joined += f"\n{piece}" if run[0] == before[-1] + 1 else f" {GAP} {piece}"
         return joined, spans
 
 

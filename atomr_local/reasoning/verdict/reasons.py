@@ -289,7 +289,8 @@ def closest(trace: Trace, shown: Callable[[Evidence], bool] = lambda _: True) ->
         shown: which passages may be among them.
     """
     passages = _in_order(trace)
-    if not passages:
+    chosen = [item for item in passages if shown(item)][:MOST_PASSAGES]
+    if not chosen:
         return ()
     question = trace.understood_as or trace.question
     held = Counter(stem for item in passages for stem in content_stems(f"{item.title} {item.text}"))
@@ -302,7 +303,7 @@ def closest(trace: Trace, shown: Callable[[Evidence], bool] = lambda _: True) ->
             "evidence": item.id,
             "spans": sorted(quoted.get(item.id, [])[:MOST_SENTENCES]) or _telling(question, item, weights),
         }
-        for item in [item for item in passages if shown(item)][:MOST_PASSAGES]
+        for item in chosen
     )
 
 

@@ -62,8 +62,9 @@ from atomr_local.strategies.shared.plans import TreeStrategy, TreeWalk, hierarch
 from atomr_local.strategies.shared.tools import searched, tell_sources
 from atomr_local.system import paths
 from atomr_local.system.files import read_text
+from atomr_local.tree.calls import given_text
 from atomr_local.tree.natural import ends_in_last, outer_references, skeleton
-from atomr_local.tree.nodes import Literal, Node, Tree
+from atomr_local.tree.nodes import Node, Tree
 
 # How well the graph answers questions of an operator skeleton (section 3.2).
 
@@ -254,8 +255,8 @@ class _Walk(TreeWalk[RoHTOptions]):
         if node is self.tree.root:
             return [(step.question, ())]
         results, steps = combination.results, node.references
-        head = node.call.arguments[0] if node.call is not None else None
-        named = (Value(head.text),) if isinstance(head, Literal) and not head.references else ()
+        head = given_text(node.call.arguments[0]) if node.call is not None else ""
+        named = (Value(head),) if head else ()
         columns = [results[i].values if i in results and results[i].values else (None,) for i in steps]
         most = self.tools.settings.limits.references
         if (total := math.prod(map(len, columns))) > most:

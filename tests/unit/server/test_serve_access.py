@@ -22,7 +22,6 @@ from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.credentials import Secret
 
 TOKEN = "correct-horse-battery-staple"
-BEARER = {"authorization": f"Bearer {TOKEN}"}
 SUN = {"question": "What shines?", "strategy": "closed-book"}
 CHAT = {"model": "closed-book", "messages": [{"role": "user", "content": "What shines?"}]}
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

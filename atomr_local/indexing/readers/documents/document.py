@@ -81,8 +81,8 @@ class Writer:
 
     def heading(self, level: int, title: str) -> None:
         """A heading, 1 the highest; what follows stands below it."""
-        if title := " ".join(title.split()):
-            self.document.sections.append((self._length, level, title[:300]))
+        if title := short_line(title):
+            self.document.sections.append((self._length, level, title))
             self._heading_places.append(self._place)
 
     def paragraph(self, text: str, places: Iterable[tuple[int, int | str]] = ()) -> None:
@@ -212,19 +212,28 @@ def is_rule(text: str) -> bool:
     return _RULE.fullmatch(text.strip()) is not None
 
 
+def short_line(text: object) -> str:
+    """A title or a name on one line, none where it is None; the beginning of a long one."""
+    return " ".join(str("" if text is None else text).split())[:300]
+
+
 def names_of(value: Any) -> list[str]:
     """The names that a field of metadata holds: a text, or a list of texts; others are passed over."""
     items = value if isinstance(value, list) else [value]
-    found = (" ".join(str(item).split())[:300] for item in items[:_MOST_NAMES] if isinstance(item, str | int | float))
+    found = (short_line(item) for item in items[:_MOST_NAMES] if isinstance(item, str | int | float))
     return list(dict.fromkeys(name for name in found if name))
 
 
 # XML of a document's parts, without entities of its own, networks or other files.
 
 
-def declares_entities(data: bytes) -> bool:
-    """Whether it declares entities, in any encoding that an XML parser knows without being told."""
-    return any("<!ENTITY".encode(encoding) in data for encoding in ("ascii", "utf-16-le", "utf-16-be"))
+def refuse_entities(data: bytes) -> None:
+    """Raise UnreadableError if it declares entities: those of an attack grow without bound.
+
+    They are seen in any encoding that an XML parser knows without being told.
+    """
+    if any("<!ENTITY".encode(encoding) in data for encoding in ("ascii", "utf-16-le", "utf-16-be")):
+        raise UnreadableError("its XML declares entities, which no such document needs")
 
 
 def parse_xml(data: bytes) -> Any:
@@ -235,9 +244,7 @@ def parse_xml(data: bytes) -> Any:
     """
     from lxml import etree  # type: ignore[import-untyped]
 
-    # A part of a document needs no entities; those of an attack grow without bound.
-    if declares_entities(data):
-        raise UnreadableError("its XML declares entities, which no such document needs")
+    refuse_entities(data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         return etree.fromstring(data, parser)
@@ -312,8 +319,7 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
                 continue
             with _reading(info.filename), archive.open(info) as opened:
                 head = opened.read(_HEAD)
-            if declares_entities(head):
-                raise UnreadableError("its XML declares entities, which no such document needs")
+            refuse_entities(head)
             unusual = unusual or _as_usual(info.filename, head) != head
         stream.seek(0)
         usual = _rewritten(archive) if unusual else stream

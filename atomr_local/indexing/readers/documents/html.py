@@ -18,6 +18,7 @@ from atomr_local.indexing.readers.documents.document import (
     open_zip,
     parse_xml,
     part,
+    short_line,
     write_table,
 )
 from atomr_local.indexing.readers.documents.text_file import read_bytes
@@ -101,6 +102,7 @@ def _one_line(cell: Cell) -> Cell:
     return replace(cell, text=one_line(cell.text, " " if cell.header else ", ", sentences=True))
 
 
+PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
 _CHARSET = re.compile(
     rb"""(?i)<meta[^>]{0,200}charset=["']?\s*([\w-]{1,40})|<\?xml[^>]{0,200}encoding=["']([\w-]{1,40})"""
 )
@@ -252,7 +254,7 @@ class _Page(HtmlWalker[_Table]):
     def data(self, data: str) -> None:
         if self._in_title:
             document = self._writer.document
-            document.title = " ".join(f"{document.title}{data}".split())[:300]
+            document.title = short_line(f"{document.title}{data}")
             return
         if self._annotation is not None:
             self._annotation.append(data)
@@ -446,7 +448,6 @@ def _kinds(attributes: Mapping[str, str]) -> set[str]:
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_PAGES = frozenset({"application/xhtml+xml", "text/html"})
 
 
 def parse_epub(stream: BinaryIO) -> Document:
@@ -467,7 +468,7 @@ def parse_epub(stream: BinaryIO) -> Document:
         ]
         title = writer.document.title
         for chapter in chapters:
-            if chapter.get("media-type") not in _PAGES:
+            if chapter.get("media-type") not in PAGE_TYPES:
                 continue
             path = posixpath.normpath(posixpath.join(folder, unquote(chapter.get("href", ""))))
             if path in locked:
@@ -499,4 +500,4 @@ def _encrypted(archive: zipfile.ZipFile) -> set[str]:
 
 
 def _words(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())[:300]
+    return short_line("".join(element.itertext()))

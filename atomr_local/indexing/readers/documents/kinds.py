@@ -172,13 +172,16 @@ def document_kind(stream: BinaryIO, name: str) -> str:
             if is_message
             else "it is an Office document of before 2007, or one that is encrypted: save it as DOCX, PPTX or XLSX"
         )
-    _refuse_picture(head, PurePosixPath(name.casefold()).suffix)
+    suffix = PurePosixPath(name.casefold()).suffix
+    readable = is_text(head)
+    text = head_as_utf8(head) if readable else head
+    _refuse_picture(text, suffix)
     known = kind_of(head)
     if known is not None and "text" not in known.name:
         raise UnreadableError(f"it is {known.name}" if not known.packed else f"it is {known.name}; unpack it first")
-    if not is_text(head):
+    if not readable:
         raise UnreadableError("it is neither text nor of a kind that is read")
-    return _kind_of_text(head_as_utf8(head), PurePosixPath(name.casefold()).suffix)
+    return _kind_of_text(text, suffix)
 
 
 def _kind_of_text(head: bytes, suffix: str) -> str:
@@ -221,8 +224,7 @@ def _is_log(head: bytes) -> bool:
 
 
 def _refuse_picture(head: bytes, suffix: str) -> None:
-    """Raises UnreadableError for a picture that is text; a page or a note may begin with one."""
-    head = head_as_utf8(head) if is_text(head) else head
+    """Raises UnreadableError for a picture that is text, in UTF-8; a page or a note may begin with one."""
     for beginning, what in _PICTURES:
         if beginning.match(head) and not (beginning is _SVG and suffix in _NAMED_SO | MARKDOWN | _TEMPLATES - {".svg"}):
             raise UnreadableError(f"it is {what}")

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, BinaryIO, cast
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.html import page_text, write_html
+from atomr_local.indexing.readers.documents.html import PAGE_TYPES, page_text, write_html
 from atomr_local.indexing.readers.documents.kinds import EMLX, MBOX_FROM, MBOX_HEADER
 from atomr_local.indexing.readers.documents.text_file import joined
 from atomr_local.indexing.readers.lines import as_utf8, decoded, text_encoding
@@ -29,7 +29,6 @@ _QUOTED = re.compile(rb"^>(>*From )")
 _MOST_PARTS = 200
 _FIELDS = ("From", "To", "Cc", "Date")
 _FORWARDED = ("From", "Subject", "To", "Cc", "Date")
-_PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _AS_PLAIN = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/x-patch", "text/x-diff"})
 _ENCODED = re.compile(r"=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=(?:\s*=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=)*")
 # Words of a text; those of scripts without spaces are their characters.
@@ -63,7 +62,7 @@ def parse_saved_page(stream: BinaryIO) -> Document:
     if date := _field(message, "Date"):
         writer.document.details["date"] = date
     for part in islice(message.walk(), _MOST_PARTS):
-        if writer.empty and part.get_content_type() in _PAGES:
+        if writer.empty and part.get_content_type() in PAGE_TYPES:
             write_html(writer, _text(part))
     writer.document.title = writer.document.title or _field(message, "Subject")
     return writer.done()
@@ -224,8 +223,8 @@ class _Body:
             head = [_Text(_head(inside[0], _FORWARDED))] if kind in {"message/rfc822", "message/global"} else []
             return [*head, *(text for texts in found for text in texts)]
         attached = part.get_content_disposition() == "attachment"
-        if not attached and kind in _AS_PLAIN | _PAGES:
-            return [_Text(_text(part), kind in _PAGES)]
+        if not attached and kind in _AS_PLAIN | PAGE_TYPES:
+            return [_Text(_text(part), kind in PAGE_TYPES)]
         if attached or kind != "text/calendar":  # an invitation says in its text what it is
             self.attached.append(" ".join((part.get_filename() or kind).split())[:100])
         return []
@@ -278,7 +277,7 @@ def _text(part: Message[Any, Any]) -> str:
     if not isinstance(payload, bytes):
         return ""
     charset = _charset(part)
-    if part.get_content_type() in _PAGES:
+    if part.get_content_type() in PAGE_TYPES:
         return page_text(payload, "" if text_encoding(charset) == "ascii" else charset)
     return decoded(payload, charset)
 

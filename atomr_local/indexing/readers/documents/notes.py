@@ -13,9 +13,10 @@ from atomr_local.indexing.readers.documents.document import (
     Document,
     UnreadableError,
     Writer,
-    declares_entities,
     open_zip,
     part,
+    refuse_entities,
+    short_line,
 )
 from atomr_local.indexing.readers.documents.html import write_html
 from atomr_local.indexing.readers.documents.kinds import document_kind
@@ -40,8 +41,7 @@ def parse_enex(stream: BinaryIO) -> Iterator[Document]:
     Raises:
         UnreadableError: it declares entities, or is damaged before its first note ends.
     """
-    if declares_entities(stream.read(_HEAD)):
-        raise UnreadableError("its XML declares entities, which no such document needs")
+    refuse_entities(stream.read(_HEAD))
     stream.seek(0)
     problems: list[str] = []
     yield from _told_at_end(_enex_notes(stream, problems), problems)
@@ -88,19 +88,15 @@ def _note(element: Any) -> Document:
     writer = Writer()
     write_html(writer, element.findtext("content") or "")
     document = writer.done()
-    document.title = _line(element.findtext("title"))
-    if date := _DATE.fullmatch(_line(element.findtext("created"))):
+    document.title = short_line(element.findtext("title"))
+    if date := _DATE.fullmatch(short_line(element.findtext("created"))):
         document.details["date"] = "-".join(date.groups())
-    if author := _line(element.findtext("note-attributes/author")):
+    if author := short_line(element.findtext("note-attributes/author")):
         document.details["author"] = author
-    if tags := [_line(tag.text) for tag in element.findall("tag")[:_MOST_TAGS]]:
+    if tags := [short_line(tag.text) for tag in element.findall("tag")[:_MOST_TAGS]]:
         document.details["tags"] = ", ".join(tags)
     document.notes += not_read(len(element.findall("resource")), "attachment")
     return document
-
-
-def _line(text: str | None) -> str:
-    return " ".join((text or "").split())[:300]
 
 
 def parse_note(stream: BinaryIO) -> Document:
@@ -118,11 +114,11 @@ def parse_note(stream: BinaryIO) -> Document:
         raise UnreadableError("it is Joplin's record of a notebook, a tag or a file, and no note")
     title, line_end, rest = data[: data.rfind(record[1].encode())].partition(b"\n")
     document = parse_markdown(BytesIO(line_end + rest))  # each line keeps its number
-    document.title = _line(title.decode("utf-8-sig", "replace"))
+    document.title = short_line(title.decode("utf-8-sig", "replace"))
     values = dict(line.partition(": ")[::2] for line in record[2].split("\n"))
     if date := values.get("user_created_time") or values.get("created_time"):
         document.details["date"] = date[: len("2026-01-01")]
-    if author := _line(values.get("author")):
+    if author := short_line(values.get("author")):
         document.details["author"] = author
     return document
 

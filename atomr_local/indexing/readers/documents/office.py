@@ -16,6 +16,7 @@ from atomr_local.indexing.readers.documents.document import (
     elements_in,
     office_file,
     parse_xml,
+    short_line,
     write_table,
 )
 from atomr_local.indexing.readers.documents.kinds import document_kind
@@ -25,6 +26,7 @@ from atomr_local.indexing.readers.tables import MOST_SPAN, Cell, cell_of_lines
 # Tables of Word documents and presentations: their cells with what they reach over, and what marks headings.
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
 _OFF = frozenset({"0", "false", "off"})
 _FIRST_ROW, _FIRST_COLUMN = 0x0020, 0x0080  # of the bits that say which parts of its style a table shows
 
@@ -107,7 +109,7 @@ def _styled(table: Any) -> tuple[bool, bool]:
         return False, False
     parts = {part.get(f"{WORD}type") for part in style.iterchildren(f"{WORD}tblStylePr")}
     bits = look.get(f"{WORD}val", "0")
-    mask = int(bits, 16) if all(digit in "0123456789abcdefABCDEF" for digit in bits) and bits else 0
+    mask = int(bits, 16) if _HEXADECIMAL.fullmatch(bits) else 0
     row = look.get(f"{WORD}firstRow")
     column = look.get(f"{WORD}firstColumn")
     shows_row = row not in _OFF if row is not None else bool(mask & _FIRST_ROW)
@@ -216,7 +218,7 @@ class _Body:
         text = _words(element)
         document = self._writer.document
         if style == "Title" and not document.title:
-            document.title = self.title = " ".join(text.split())[:300]
+            document.title = self.title = short_line(text)
         elif style.startswith("Heading ") and level.isdigit():
             self._writer.heading(int(level), text)
         else:
@@ -284,9 +286,8 @@ _FORMULAS = {
 
 def _of_symbol(element: Any) -> str:
     code = element.get(f"{WORD}char", "")
-    if not 0 < len(code) <= 5 or any(digit not in "0123456789abcdefABCDEF" for digit in code):
-        return ""
-    return symbol(element.get(f"{WORD}font", ""), int(code, 16))
+    is_code = len(code) <= 5 and _HEXADECIMAL.fullmatch(code)
+    return symbol(element.get(f"{WORD}font", ""), int(code, 16)) if is_code else ""
 
 
 def _of_ruby(element: Any) -> str:
@@ -429,9 +430,9 @@ def _is_drawn(element: Any) -> bool:
 
 
 def _take_properties(document: Document, properties: Any) -> None:
-    title = " ".join(str(properties.title or "").split())[:300]
+    title = short_line(properties.title)
     # What the templates of the two libraries and of the programs say names no document.
     if title.casefold() not in {"word document", "powerpoint presentation", "presentation"}:
         document.title = title
     if properties.author and properties.author != "python-docx":
-        document.details["author"] = " ".join(str(properties.author).split())[:300]
+        document.details["author"] = short_line(properties.author)

@@ -13,6 +13,7 @@ from atomr_local.indexing.readers.documents.document import (
     open_zip,
     parse_xml,
     part,
+    short_line,
     write_sheet,
     write_table,
 )
@@ -224,6 +225,6 @@ def _write_blocks(writer: Writer, element: Any, headings: frozenset[str], depth:
 
 def _take_meta(document: Document, meta: Any) -> None:
     for title in meta.iterfind(".//{*}title"):
-        document.title = " ".join((title.text or "").split())[:300]
+        document.title = short_line(title.text)
     for author in meta.iterfind(".//{*}initial-creator"):
-        document.details["author"] = " ".join((author.text or "").split())[:300]
+        document.details["author"] = short_line(author.text)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, write_table
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, short_line, write_table
 from atomr_local.indexing.readers.documents.pdf_form import write_fields
 from atomr_local.indexing.readers.documents.pdf_page import Line, TextPage
 
@@ -62,8 +62,8 @@ def parse_pdf(stream: BinaryIO) -> Document:
     _write_pages(writer, pages, body, _outline(pdf))
     document = writer.done()
     document.title = _title(pdf) or _largest(pages[0], body)
-    if author := " ".join(str(pdf.get_metadata_value("Author") or "").split()):
-        document.details["author"] = author[:300]
+    if author := short_line(pdf.get_metadata_value("Author")):
+        document.details["author"] = author
     document.notes += missing.notes()
     return document
 
@@ -430,15 +430,16 @@ def _without_running_lines(pages: list[list[Line]], body: float) -> list[list[Li
     """The pages without heads, feet and page numbers: lines at the edge that most pages have, apart from the text."""
     if len(pages) < 3:
         return pages
-    edges: list[set[str]] = [{_edge_key(page[i]) for i in _edge(page, body)} for page in pages]
+    edges = [_edge(page, body) for page in pages]
+    keys_of = [{_edge_key(page[i]) for i in edge} for page, edge in zip(pages, edges, strict=True)]
     running: set[str] = set()
-    for side, part in ((edges, _REPEATED), (edges[::2], _REPEATED_ON_SIDE), (edges[1::2], _REPEATED_ON_SIDE)):
+    for side, part in ((keys_of, _REPEATED), (keys_of[::2], _REPEATED_ON_SIDE), (keys_of[1::2], _REPEATED_ON_SIDE)):
         many = Counter(key for keys in side for key in keys)
         running |= {key for key, times in many.items() if times >= max(3, part * len(side))}
     both = [pair for page in pages for pair in pairwise(page) if pair[0].upright and pair[1].upright]
     gaps = [above.y - below.y for above, below in both if above.y > below.y]
     usual = median(gaps) if gaps else 0.0
-    gone = [_outermost(page, _edge(page, body), running, usual) for page in pages]
+    gone = [_outermost(page, edge, running, usual) for page, edge in zip(pages, edges, strict=True)]
     return [[line for i, line in enumerate(page) if i not in out] for page, out in zip(pages, gone, strict=True)]
 
 
@@ -512,7 +513,7 @@ _LONGEST_TITLE = 200
 
 
 def _title(pdf: Any) -> str:
-    title = " ".join(str(pdf.get_metadata_value("Title") or "").split())[:300]
+    title = short_line(pdf.get_metadata_value("Title"))
     is_torn = any(not letter.isprintable() or letter == "\ufffd" for letter in title) or title.startswith("þÿ")
     return "" if is_torn or _FILE_NAME.search(title) or _MACHINE_TITLE.fullmatch(title) else title
 

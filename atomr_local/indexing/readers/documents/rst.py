@@ -24,10 +24,10 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|#\.)\s")
 _CODE = frozenset({"code", "code-block", "sourcecode", "parsed-literal", "prompt", "doctest", "productionlist"})
 _UNSAID = frozenset({"toctree", "include", "contents", "raw", "meta", "index", "highlight", "role", "literalinclude"})
 _INLINE = re.compile(
-    r"(?P<code>``.+?``)|(?::[\w:+.-]{1,60}:)?`(?P<said>[^`]*?)(?:(?:\s+|(?<=`))<(?P<target>[^`<>]+)>)?`(?::[\w:+.-]{1,60}:)?_{0,2}"
+    r"(?::[\w:+.-]{1,60}:)?`(?P<said>[^`]*?)(?:(?:\s+|(?<=`))<(?P<target>[^`<>]+)>)?`(?::[\w:+.-]{1,60}:)?_{0,2}"
     r"|(?P<note>\[[#*]?\w*\])_|(?<![\w`.])(?P<word>[^\W_](?:[\w.-]*[^\W_])?)__?(?=[\s.,;:!?)]|$)"
 )
-_CODE_SPAN = re.compile(r"``.+?``")
+_CODE_SPAN = re.compile(r"(``.+?``)")
 _ROLE_END = re.compile(r"[^`]{0,200}`(?!`)(?::[\w:+.-]{1,60}:)?_{0,2}[.,;:!?)]*")
 _FENCE = "~~~~~~~~"
 
@@ -183,8 +183,10 @@ def _inline(text: str) -> str:
     def words(found: re.Match[str]) -> str:
         return found["note"] or found["word"] or found["said"] or found["target"] or found[0]
 
-    parts = re.split(r"(``.+?``)", text)
-    return "".join(part if part.startswith("``") else _INLINE.sub(words, part).replace("<", r"\<") for part in parts)
+    return "".join(
+        part if part.startswith("``") else _INLINE.sub(words, part).replace("<", r"\<")
+        for part in _CODE_SPAN.split(text)
+    )
 
 
 def _fenced(lines: Sequence[_Numbered]) -> list[_Numbered]:

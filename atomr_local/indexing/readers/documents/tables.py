@@ -11,6 +11,7 @@ from atomr_local.indexing.readers.documents.document import (
     Document,
     Writer,
     office_file,
+    short_line,
     write_sheet,
 )
 from atomr_local.indexing.readers.tables import Cell, Merged, Names
@@ -29,7 +30,7 @@ def parse_xlsx(stream: BinaryIO) -> Document:
     writer = Writer("cells")
     with office_file(stream, "spreadsheet", most=None) as usual:
         book = load_workbook(usual, read_only=True, data_only=True, keep_links=False)
-        writer.document.title = " ".join(str(book.properties.title or "").split())[:300]
+        writer.document.title = short_line(book.properties.title)
         for sheet in book.worksheets:
             writer.heading(1, sheet.title)
             write_sheet(writer, _rows(sheet), sheet.title, Names.POSSIBLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
@@ -13,6 +13,7 @@ from atomr_local.indexing.readers.documents.document import (
     UnreadableError,
     Writer,
     is_rule,
+    short_line,
     write_table,
 )
 from atomr_local.indexing.readers.documents.front_matter import add_field, take_front_matter
@@ -71,38 +72,31 @@ def parse_text(stream: BinaryIO) -> Document:
 
 def _paragraphs(text: str, heading_in: Callable[[str], tuple[int, str] | None]) -> Document:
     writer = Writer("line")
-    paragraph: list[str] = []
+    paragraph: list[tuple[int, str]] = []  # its lines with their numbers
 
-    def close(first: int) -> None:
+    def close() -> None:
         if not paragraph:
             return
         places, offset = [], 0
-        for place, line in enumerate(paragraph, first):
-            places.append((offset, place))
+        for number, line in paragraph:
+            places.append((offset, number))
             offset += len(line.strip()) + 1
-        writer.at(first)
-        writer.line(joined(paragraph), places)
+        writer.at(paragraph[0][0])
+        writer.line(joined(line for _, line in paragraph), places)
         paragraph.clear()
 
-    first = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if found := heading_in(line):
-            close(first)
-            first = 0
-            if found[0]:
-                writer.heading(*found)
-            else:
-                writer.document.title = found[1]
-        elif line.strip() and not is_rule(line):
-            first = first or number
-            if paragraph and not _goes_on(paragraph[-1], line):
-                close(first)
-                first = number
-            paragraph.append(line)
-        else:
-            close(first)
-            first = 0
-    close(first)
+        found = heading_in(line)
+        has_words = found is None and bool(line.strip()) and not is_rule(line)
+        if not has_words or (paragraph and not _goes_on(paragraph[-1][1], line)):
+            close()
+        if has_words:
+            paragraph.append((number, line))
+        elif found and found[0]:
+            writer.heading(*found)
+        elif found:
+            writer.document.title = found[1]
+    close()
     return writer.done()
 
 
@@ -142,7 +136,7 @@ def without_escapes(text: str) -> str:
     return _ESCAPES.sub(characters, text)
 
 
-def joined(lines: list[str]) -> str:
+def joined(lines: Iterable[str]) -> str:
     """Wrapped lines put together to one."""
     return " ".join(line.strip() for line in lines)
 
@@ -357,7 +351,7 @@ def parse_notebook(stream: BinaryIO) -> Document:
     writer = Writer("cell")
     metadata = notebook.get("metadata")
     if isinstance(metadata, dict) and isinstance(title := metadata.get("title"), str):
-        writer.document.title = " ".join(title.split())[:300]
+        writer.document.title = short_line(title)
     for number, cell in enumerate(cells if isinstance(cells, list) else (), 1):
         if not isinstance(cell, dict):
             continue

@@ -343,7 +343,6 @@ def _models(settings: Settings) -> list[LibraryItem]:
 
 
 def _indexes(settings: Settings) -> list[LibraryItem]:
-    from atomr_local.errors import AtomrError
     from atomr_local.indexing.builds.publishing import list_unfinished
     from atomr_local.indexing.store import KINDS, index_names, list_indexes, resolve
     from atomr_local.indexing.verify import unfinished_report

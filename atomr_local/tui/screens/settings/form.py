@@ -81,7 +81,6 @@ def known() -> dict[str, tuple[SettingChoice, ...]]:
 def checks() -> dict[str, Callable[[Any], object]]:
     """Whether there is what a setting names, by dotted key. Each raises an AtomrError where there is not."""
     from atomr_local.models.catalog.find import find_model
-    from atomr_local.strategies.registry import find_strategy
 
     return {
         "model": lambda value: _is_file(find_model(value)),
