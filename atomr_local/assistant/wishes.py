@@ -248,8 +248,8 @@ class TextWish:
     )
     vectors: Literal["auto", "now", "later"] = option(
         "later builds the search by words alone, many times faster; searches then embed what they find, and "
-        "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
-        "`atomr text sync`, as the index is.",
+        "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add, as "
+        "the index is, and so with `atomr text sync` unless more than 10 MB of text are new.",
         default="auto",
     )
     processes: int | None = option(
@@ -263,6 +263,11 @@ class TextWish:
         metavar="PATTERN",
     )
     hidden: bool = flag("Read the files of a folder whose names begin with a dot too.")
+    gitignore: bool = flag("Leave out what the .gitignore files of a folder leave out.")
+    ocr: str = option(
+        "Read scanned pages of PDF files by OCR, with the program tesseract, in these languages: eng, or deu+eng.",
+        metavar="LANGUAGES", default="",
+    )  # fmt: skip
     privacy: Privacy
 
 

@@ -238,7 +238,7 @@ def _labels(wish: WikidataWish) -> None:
     found = lacking(name)
     if found is None:
         return
-    target: Path | None = wish.target
+    target: Path | None = _checked(wish.target)
     if wish.build and wish.target.is_file():
         note_text(f"{wish.target} already exists and is used. Move it away to download it again.")
     else:
@@ -259,7 +259,14 @@ def wikidata_wish(**given: Any) -> WikidataWish:
         raise click.UsageError("give either --text-index NAME or --entities FILE")
     if wish.text_index:
         check_name(wish.text_index)
-    return replace(wish, to=wish.target)
+    return replace(wish, to=_checked(wish.target))
+
+
+def _checked(target: Path) -> Path:
+    """The file that is to be written. Raises UsageError: a folder has its name."""
+    if target.is_dir():
+        raise click.UsageError(f"{target} is a folder, and the file would have its name: give another place with --to")
+    return target
 
 
 def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:

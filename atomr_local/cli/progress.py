@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
+_SHORTEST_WAIT = 1.0
 
 
 class Pace:
@@ -123,7 +125,18 @@ def build_progress(kind: IndexKind) -> Iterator[Callable[[State], None]]:
                 console.print(f"{state.stage}: {line}", highlight=False, soft_wrap=True)
             last_stage, last_time = state.stage, now
 
-        yield plain
+        ended = Event()
+
+        def remind() -> None:  # what takes long, such as a large file, reports nothing meanwhile
+            while not ended.wait(max(_SHORTEST_WAIT, every)):
+                if time.monotonic() - last_time >= every:
+                    console.print(f"{last_stage or 'beginning'}: still at it", highlight=False)
+
+        Thread(target=remind, daemon=True).start()
+        try:
+            yield plain
+        finally:
+            ended.set()
         return
     columns = (
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[count]}"),

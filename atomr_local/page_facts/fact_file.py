@@ -94,7 +94,9 @@ def fact_file(path: Path, about: Mapping[str, Any], *, again: bool = False) -> I
             stack.enter_context(locked(path.with_name(path.name + ".lock"), path, "another process"))
             file = FactFile(path, described)
             end = 0 if again else _resume(file)
-            file.stream = stack.enter_context(path.open("r+b" if path.exists() else "w+b"))
+            # It quotes passages, which may be private.
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file.stream = stack.enter_context(os.fdopen(handle, "r+b"))
             file.stream.truncate(end)
             file.stream.seek(end)
         except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from atomr_local.indexing.store import Manifest
-from atomr_local.indexing.text_index.document_catalog import Places
+from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
 from atomr_local.indexing.text_index.documents import folders_of, root_names
 from atomr_local.sources.protocol import Day, Evidence
 
@@ -25,7 +25,7 @@ class PlacedArticle:
 
     Attributes:
         path: as citations give it.
-        paths: all that may stand for the file: with what tells its folder from others, and on this machine too.
+        paths: all that may stand for the file: with what tells its folder from others, on this machine, of its copies.
         modified: the day that the file was changed last; None if that is not known.
         listed: the path with what tells its folder from others.
     """
@@ -42,7 +42,7 @@ class DocumentPlaces:
     """The places of an index of documents. Thread-safe."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
-        self._places = Places(directory)
+        self._places, self._directory = Places(directory), directory
         self._roots = [folder.root for folder in folders_of(manifest.settings)]
         self._names = root_names(self._roots)
 
@@ -68,9 +68,13 @@ class DocumentPlaces:
 
     def articles(self) -> Iterator[PlacedArticle]:
         """All of them, in order."""
+        copies: dict[str, list[str]] = {}
+        for one in listed_documents(self._directory):
+            copies.setdefault(one.original, []).append(one.path)
         for article, title, path, root, stamp in self._places.articles():
             below = {"file": path} | self._below(root, path)
             paths = [below["file"], path, *([f"{below['folder']}/{below['file']}"] if below["folder"] else [])]
+            paths += copies.get(path, ())
             yield PlacedArticle(article, title, below["file"], tuple(dict.fromkeys(paths)), _day(stamp), path)
 
     def _below(self, number: int, path: str) -> dict[str, str]:
@@ -111,6 +115,7 @@ _WORDS = {
     "cell": ("cell", "cells"),
     "cells": ("", ""),
     "time": ("", ""),
+    "message": ("", ""),
 }
 
 _PAGE_KINDS = {"table": "table", "infobox": "infobox", "code": "source code"}
@@ -130,7 +135,9 @@ def place_words(locator: Mapping[str, Any]) -> str:
         if kind not in locator:
             continue
         value = locator[kind]
-        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
+        if kind == "page" and "page_words" in locator:
+            parts.append(str(locator["page_words"]))
+        elif isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
             parts.append(f"{several} {value[0]}–{value[1]}".strip())
         else:
             parts.append(f"{one} {value}".strip())

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.indexing.store import KINDS, IndexKind, index_names, resolve
+from atomr_local.indexing.builds.publishing import seal, unfinished_path
+from atomr_local.indexing.store import KINDS, IndexKind, index_names, index_path, resolve
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.system.sanitize import sanitize_line
@@ -120,7 +121,8 @@ def check_sent(settings: Settings, name: str, what: str, host: str, otherwise: s
 
 
 def mark_private(names: Sequence[str], *, private: bool = True) -> tuple[list[str], Path]:
-    """Write to the settings file that these indexes are private, or are so no longer.
+    """Write to the settings file that these indexes are private, or are so no longer. What there is of a private one
+    only its owner may read.
 
     Returns:
         All names that are private now, and the settings file.
@@ -130,7 +132,11 @@ def mark_private(names: Sequence[str], *, private: bool = True) -> tuple[list[st
     """
     before = index_names(load_settings().privacy.indexes)
     now = list(dict.fromkeys([*before, *names])) if private else [name for name in before if name not in names]
-    return now, save_settings({"privacy.indexes": ",".join(now) or None})
+    file = save_settings({"privacy.indexes": ",".join(now) or None})
+    for kind, name in ((kind, name) for kind in KINDS for name in names if private):
+        seal(index_path(kind, name))
+        seal(unfinished_path(kind, name))
+    return now, file
 
 
 def check_derived(settings: Settings, name: str, derived: str) -> None:

@@ -392,7 +392,7 @@ def _default_program(kind: str) -> str:
 
 def _go_to(locator: Mapping[str, Any], page: int | None) -> str:
     """What the program is not told, for the user to go there."""
-    places = {"page": page, **{kind: locator.get(kind) for kind in ("slide", "line", "cell", "cells", "time")}}
+    places = {"page": page} | {one: locator.get(one) for one in ("slide", "line", "cell", "cells", "time", "message")}
     for kind, place in places.items():
         first = place if isinstance(place, str) else _first(place)
         if first is not None:

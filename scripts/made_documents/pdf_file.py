@@ -18,19 +18,21 @@ def pdf(
     outline: bool = False,
     picture: bool = False,
     password: str | None = None,
+    labels: bytes = b"",
 ) -> bytes:
     """A file of pages with these content streams; F1 is Helvetica, I a picture of one grey point.
 
     Args:
         outline: it has an outline with one entry, "Methods", at the second page.
         picture: every page is filled by the picture alone, as a scan is; the streams are not used.
+        labels: what is printed on the pages, as the file says it (PDF 1.7, 12.4.2): `0<</S/r>>` is i, ii, iii.
         password: encrypts the file (PDF 1.7, 7.6: RC4, revision 2); "" asks no reader for a password.
     """
     if picture:
         pages = [b"q %d 0 0 %d 0 0 cm /I Do Q" % (WIDTH, HEIGHT)] * len(pages)
     key, encryption = _encryption(password) if password is not None else (b"", b"")
     objects: dict[int, bytes] = {
-        1: b"<</Type/Catalog/Pages 2 0 R" + (b"/Outlines 5 0 R>>" if outline else b">>"),
+        1: b"<</Type/Catalog/Pages 2 0 R/PageLabels<</Nums[%s]>>%s>>" % (labels, b"/Outlines 5 0 R" * outline),
         3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
         4: b"<</Title(" + (b"" if key else _escaped(title)) + b")>>",
     }

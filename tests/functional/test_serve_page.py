@@ -659,8 +659,9 @@ def test_the_page_words_things_as_the_program_does(page: Page) -> None:
     warnings = ["the plan leaves out the film", "the evidence does not mention Lang", "no index has it"]
     signals = {"verify": 0.5, "link": 1.0, "steps": 3.0, "unheard": 1.0, "type_fit": 0.0}
     places: list[dict[str, Any]] = [
-        {"file": "report.pdf", "page": 3, "heading": "Methods"}, {"file": "a.pptx", "slide": [2, 4]}, {"file": "b.csv", "cells": "A1:B2"},
-        {"file": "talk.srt", "time": ["00:00:01", "00:00:07"]},
+        {"file": "report.pdf", "page": 3, "heading": "Methods"}, {"file": "book.pdf", "page": [6, 7], "page_words": "pp. iv–v (6–7)"},
+        {"file": "a.pptx", "slide": [2, 4]}, {"file": "b.csv", "cells": "A1:B2"},
+        {"file": "talk.srt", "time": ["00:00:01", "00:00:07"]}, {"file": "_chat.txt", "message": "2026-03-12 18:04, Ann"},
         {"kind": "table", "table": 2, "table_rows": [3, 9], "section": "Isotopes"}, {"kind": "infobox"}, {"kind": "table", "table_rows": [1, 1]},
     ]  # fmt: skip
     told = page.evaluate(

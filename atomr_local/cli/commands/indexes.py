@@ -105,8 +105,9 @@ def _take_in(file: Path, wish: ImportWish | PullWish, origin: str = "") -> None:
     offer = read_offer(file)
     _tell(offer)
     embedder = embedder_identity_here()
-    name = called or offer.manifest.name
-    with marked_private(offer.manifest.kind, name, wish.privacy.private), bytes_progress(name) as progress:
+    name, private = called or offer.manifest.name, wish.privacy.private
+    private = True if private is None and offer.private else private
+    with marked_private(offer.manifest.kind, name, private), bytes_progress(name) as progress:
         manifest = import_index(
             file, name=called, replace_index=replace, origin=origin, embedder=embedder, progress=progress
         )

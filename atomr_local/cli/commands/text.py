@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +16,7 @@ import click
 from atomr_local.assistant.wishes import TextWish, argument, flag, option
 from atomr_local.cli.options import JSON_ALONE, Within, called_for, command, marked_private
 from atomr_local.cli.output import given_text, note, note_sentence, print_evidence
+from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import load_settings
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.sanitize import sanitize_line
@@ -35,6 +39,9 @@ def text() -> None:
 
 _SHOWN = 20
 _CHANGES_SHOWN = 5
+_NAMED = 3  # files of one reason that are told by name
+_COPIED = "left out, because another has the same text"
+_PICTURE = re.compile(r"it is an? [\w ]+ image")
 
 
 def show_counts(manifest: Manifest) -> None:
@@ -51,9 +58,14 @@ def show_counts(manifest: Manifest) -> None:
 
 
 def report_documents(manifest: Manifest) -> None:
-    """The size of an index of documents, and on standard error what could not be read, and why."""
+    """The size of an index of documents, and on standard error what was left out or could not be read, and why."""
+    from atomr_local.indexing.readers.documents.folder import told_left_out
+
     show_counts(manifest)
     documents = manifest.settings.get("documents", {})
+    if left_out := told_left_out(documents.get("left_out", {})):
+        click.echo(sanitize_line(f"left out: {left_out}"), err=True)
+    _list(_COPIED, documents.get("copies", {}))
     _list("could not be read", documents.get("unread", {}))
     _list("lost something", documents.get("lossy", {}))
 
@@ -77,24 +89,32 @@ def report_sync(report: SyncReport, *, only_news: bool = False) -> None:
             more = f" and {len(paths) - _CHANGES_SHOWN} more" if len(paths) > _CHANGES_SHOWN else ""
             shown = ", ".join(map(sanitize_line, paths[:_CHANGES_SHOWN]))
             click.echo(f"  {len(paths)} {word}: {shown}{more}")
+    copies = [(path, f"it is a copy of {original}") for path, original in report.copies]
+    _list(_COPIED, {"count": len(copies), "samples": copies})
     unread = report.newly_unread if only_news else report.unread
     _list("could not be read", {"count": len(unread), "samples": unread})
 
 
 def _list(what: str, found: dict[str, Any]) -> None:
+    """What happened to files, and why; many of one reason on one line."""
     count = found.get("count", 0)
     if not count:
         return
-    samples: Sequence[Sequence[str]] = found["samples"]
     click.echo(f"{_many(count, 'file')} {what}:", err=True)
-    for path, reason in samples[:_SHOWN]:
-        click.echo(f"  {sanitize_line(path)}: {sanitize_line(reason)}", err=True)
-    if count > _SHOWN:
-        reasons: dict[str, int] = {}
-        for _, reason in samples[_SHOWN:]:
-            reasons[reason] = reasons.get(reason, 0) + 1
-        for reason, many in sorted(reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
-            click.echo(f"  and {_many(many, 'file')} more: {sanitize_line(reason)}", err=True)
+    reasons: dict[str, list[Sequence[str]]] = {}
+    for one in found["samples"]:
+        reasons.setdefault("" if _PICTURE.fullmatch(one[1]) else one[1], []).append(one)
+    lines = list[str]()
+    for reason, files in reasons.items():
+        if len(files) <= _NAMED:
+            lines += [f"{path}: {why}" for path, why in files]
+        else:
+            named = ", ".join(path for path, _ in files[:_NAMED])
+            lines.append(f"{len(files)} {'files' if reason else 'pictures'}, such as {named}{reason and f': {reason}'}")
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
+    for line in lines:
+        click.echo(f"  {sanitize_line(line)}", err=True)
 
 
 def _many(count: int, word: str) -> str:
@@ -118,29 +138,47 @@ def sync(
     """Bring a text index up to date with the folder that it was built from.
 
     New and changed files are read, and removed ones leave. Files that did not change are not read. Text that stays the
-    same is not embedded again, under another file name too. The index can be searched meanwhile, as it was.
+    same is not embedded again, under another file name too. More than 10 MB of new text are searched by words first;
+    --watch makes their vectors while nothing changes. The index can be searched meanwhile, as it was.
 
     Example: atomr text sync notes --watch
     """
+    from atomr_local.indexing.text_index.filling import embed_text_index
+
+    embedder = _embedder()
+    once = partial(_synced, name, embedder)
+    if watch:
+        _follow(name, once, partial(embed_text_index, name, embedder=embedder, batch=_BACKGROUND_BATCH))
+    else:
+        report_sync(report := once())
+        _tell_missing_vectors(report.manifest)
+
+
+@command(text)
+def move(
+    name: str = argument(completes="text_indexes"),
+    folders: tuple[Path, ...] = argument(metavar="FOLDER...", required=True),
+) -> None:
+    """Let a text index follow the folder that its files were moved to.
+
+    At least half of its files must be there. What changed is taken in as by `atomr text sync`; the rest is neither read
+    nor embedded again. If the index was built from several folders, give the new place of each, in the same order.
+
+    Example: atomr text move notes ~/archive/notes
+    """
+    report_sync(_synced(name, _embedder(), folders))
+    click.echo(sanitize_line(f"{name} follows {', '.join(str(folder.absolute()) for folder in folders)} now"))
+
+
+def _synced(name: str, embedder: SentenceEmbedder, roots: Sequence[Path] = ()) -> SyncReport:
+    """Sync the index, and show how far that is."""
     from atomr_local.cli.progress import building
     from atomr_local.indexing.text_index.documents import sync_documents_index
 
-    embedder = _embedder()
-
-    def once() -> SyncReport:
-        with building("text", name) as (progress, cancellation):
-            return sync_documents_index(
-                name,
-                embedder=embedder,
-                progress=progress,
-                tell=note_sentence,
-                cancellation=cancellation,
-            )
-
-    if watch:
-        _follow(name, once)
-    else:
-        report_sync(once())
+    with building("text", name) as (progress, cancellation):
+        return sync_documents_index(
+            name, embedder=embedder, roots=roots, progress=progress, tell=note_sentence, cancellation=cancellation
+        )
 
 
 def _embedder() -> SentenceEmbedder:
@@ -153,8 +191,11 @@ def _embedder() -> SentenceEmbedder:
     return SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
 
 
-def _follow(name: str, once: Callable[[], SyncReport]) -> None:
+def _follow(name: str, once: Callable[[], SyncReport], fill: Callable[..., object] = lambda **_: None) -> None:
     """Sync after every change, until the user stops it. What keeps a sync from being made is told, and tried again.
+
+    Args:
+        fill: makes the vectors that the index lacks, while nothing changes.
 
     Raises:
         Cancelled: it was stopped while it synced.
@@ -171,10 +212,14 @@ def _follow(name: str, once: Callable[[], SyncReport]) -> None:
     note(f"Watching {', '.join(map(str, roots))}. Ctrl-C ends it.")
     stop = Cancellation()
     told = ""
-    with interrupt(stop.cancel):
-        for _ in changes(roots, stop):
+    with interrupt(stop.cancel), ExitStack() as filling:
+        filler = filling.enter_context(_filled(fill))
+        for changed in changes(roots, stop):
             if stop.cancelled:
                 return
+            if not changed and filler.is_alive():
+                continue
+            filling.close()
             try:
                 report = once()
             # A folder that is moved or empty for a moment, or another process that builds the index just now.
@@ -187,6 +232,25 @@ def _follow(name: str, once: Callable[[], SyncReport]) -> None:
             told = ""
             if not report.quiet:
                 report_sync(report, only_news=True)
+            filler = filling.enter_context(_filled(fill))
+
+
+@contextmanager
+def _filled(fill: Callable[..., object]) -> Iterator[Thread]:
+    """Make vectors on a thread of its own meanwhile."""
+    stop = Cancellation()
+
+    def run() -> None:
+        with suppress(AtomrError):  # what cannot be done now is begun anew after the next change
+            fill(cancellation=stop)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.cancel()
+        thread.join()
 
 
 def _watcher() -> Callable[[list[Path], Cancellation], Iterator[object]]:
@@ -229,7 +293,7 @@ def _watcher() -> Callable[[list[Path], Cancellation], Iterator[object]]:
                 f"its changes: {error}"
             )
             while not stop.wait(_LOOK_AGAIN_MS / 1000):
-                yield ()
+                yield "look"
 
     return changes
 
@@ -265,8 +329,8 @@ def build(wish: TextWish) -> None:
             raise click.UsageError(f"documents are read without {wrong}: for files of articles only")
         _build_documents(wish)
         return
-    if wish.exclude or wish.hidden:
-        raise click.UsageError("--exclude and --hidden are for folders of documents")
+    if wish.exclude or wish.hidden or wish.ocr or wish.gitignore:
+        raise click.UsageError("--exclude, --hidden, --gitignore and --ocr are for folders of documents")
     from atomr_local.cli.progress import building, report_lost, report_skipped
     from atomr_local.indexing.readers.articles import Columns
     from atomr_local.indexing.readers.detect import ReadOptions, record_kind

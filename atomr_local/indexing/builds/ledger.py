@@ -341,6 +341,8 @@ def _text_options(settings: dict[str, Any]) -> list[str]:
         for pattern in folders.get("exclude", ()):
             options += ["--exclude", str(pattern)]
         options += ["--hidden"] if folders.get("hidden") else []
+        options += ["--gitignore"] if folders.get("gitignore") else []
+        options += ["--ocr", str(folders["ocr"])] if folders.get("ocr") else []
         # Documents alone: by their content they may be files of articles too.
         if not any(Path(str(root)).is_dir() for root in folders.get("roots", ())):
             options += ["--format", "documents"]

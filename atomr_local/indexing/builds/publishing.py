@@ -20,9 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.errors import KnowledgeIndexError
+from atomr_local.errors import KnowledgeIndexError, SettingsError
 from atomr_local.indexing import store
 from atomr_local.indexing.store import DIGESTS, MANIFEST
+from atomr_local.settings.schema import load_settings
 from atomr_local.system import paths
 from atomr_local.system.files import exchange, open_regular, process_alive, put, read_text, sync, sync_directory
 
@@ -308,6 +309,8 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
     text = json.dumps(data, ensure_ascii=False, indent=1)
     record(scratch, text, base=destination if destination.exists() else None)
     put(scratch / store.MANIFEST, text.encode())
+    if not scratch.stat().st_mode & 0o077:
+        seal(scratch)
     old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     if not _exchanged(scratch, destination, old):
         # The name tells who set it aside, so that it is put back when that process dies before the next line.
@@ -367,6 +370,24 @@ def _discard(path: Path) -> None:
             path.unlink()
         else:
             shutil.rmtree(path)
+
+
+def is_private(name: str) -> bool:
+    """Whether the settings say that the index is private; also where they cannot be read."""
+    try:
+        return name in store.index_names(load_settings().privacy.indexes)
+    except SettingsError:
+        return True
+
+
+def seal(directory: Path) -> None:
+    """Let nobody but the owner read the directory of a private index, where the file system can do so."""
+    if directory.is_symlink():
+        return
+    for place, _, files in os.walk(directory):
+        for path, mode in ((Path(place), 0o700), *((Path(place, name), 0o600) for name in files)):
+            with contextlib.suppress(OSError):
+                path.chmod(mode)
 
 
 def share(source: str | Path, destination: str | Path) -> None:
@@ -500,6 +521,8 @@ def _held(scratch: Path, kind: store.IndexKind, name: str) -> Iterator[None]:
     """Hold the lock file in `scratch`, which is made."""
     while True:
         scratch.mkdir(exist_ok=True)
+        if is_private(name):
+            seal(scratch)  # what is made in it is closed to others from its first byte
         try:
             stream = (scratch / LOCK).open("a")
         except FileNotFoundError:  # published or removed by another process since

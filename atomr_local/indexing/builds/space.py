@@ -9,9 +9,6 @@ from pathlib import Path
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.foreign_errors import library_line
 
-# Checks free disk space before and during a build, so that it stops before the disk is full.
-
-
 # Kept free for everything else on the disk, at most and at least; bytes. A small index needs no large reserve.
 RESERVE = 200_000_000
 _LEAST_RESERVE = 10_000_000

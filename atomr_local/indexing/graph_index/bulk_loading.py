@@ -71,10 +71,13 @@ def node_iri(statement_id: str, item: str, base: str = WIKIDATA) -> str:
 
 
 def best(claims: Iterable[Claim]) -> Iterator[Claim]:
-    """Of each property the preferred statements, or where there is none, the normal ones; never deprecated ones."""
+    """Of each property the preferred statements, or where there is none, the normal ones; never deprecated ones.
+
+    Others are outranked: a statement that the value is unknown goes first.
+    """
     by_property: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for claim in claims:
-        if claim.rank != "deprecated":
+        if claim.rank not in ("deprecated", "outranked"):
             by_property[claim.base, claim.property].append(claim)
     for group in by_property.values():
         preferred = [claim for claim in group if claim.rank == "preferred"]

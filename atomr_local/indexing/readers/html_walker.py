@@ -150,7 +150,7 @@ class HtmlWalker(Generic[Table]):
         elif tag == "rt":
             self._end_reading()
             self._bracket = "("
-        self.pre += tag == "pre"
+        self.pre += tag == "pre" and not self.dropped  # a table may drop what begins in it
 
     def end(self, tag: str) -> None:
         if tag in VOID:

@@ -491,6 +491,7 @@ MOST_COLUMNS = 16_384  # as many as spreadsheets have
 _LOOKED_AT = 30  # rows that tell how a table is read
 _AT_ONCE = 40  # columns of a line; a wider row makes several, each with what its first column says
 _LONGEST_TITLE = 200
+_LONGEST_UNTOLD = 24  # characters of the name of an empty column
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,6 +580,8 @@ class _Body:
         self._headings = layout.headings
         self._above: tuple[str, ...] = ()  # the names before these
         self._unused = names  # rows of names below which no other row stood yet
+        self._names = names  # the last rows of names
+        self._used: set[int] = set()  # columns whose names are told in full
         self._group = Line("", 0)  # the heading across the table
         self._group_used = True
 
@@ -589,7 +592,9 @@ class _Body:
             self._group, self._group_used = Line(group, row.number), False
         elif is_heading(row) and sum(place.own for place in row.places) > 1:
             yield from self._names_alone()
-            self._above, self._headings, self._unused = self._headings, names_of([row]), [row]
+            self._above, self._headings = self._headings, names_of([row])
+            self._unused = self._names = [row]
+            self._used = set()
         else:
             self._unused = []
             for line in self._lines(row):
@@ -610,6 +615,12 @@ class _Body:
         """Rows that were taken for names, and below which nothing stood."""
         for row in self._unused:
             yield from _pieces(row, self._above, row.filled)
+        for row in self._names if not self._unused else ():
+            left = [column for column in row.filled if column not in self._used]
+            # The name of an empty column says little, but what is as long as a sentence, or most of the row, does.
+            most = 2 * len(left) > len(row.filled) > 1
+            if said := [one for one in left if most or len(row.places[one].text) > _LONGEST_UNTOLD]:
+                yield from _pieces(row, (), said)
 
     def _lines(self, row: Row) -> Iterator[Line]:
         filled = row.filled
@@ -623,7 +634,13 @@ class _Body:
             # A remark, or a heading of the rows below it: it has no value of its own.
             yield Line(row.places[filled[0]].text, row.number, filled[0], filled[0])
         else:
+            whole = [column for column in filled if not _is_cut(self._headings, column)]
+            self._used.update(whole)
             yield from _pieces(row, self._headings, filled)
+
+
+def _is_cut(headings: Sequence[str], column: int) -> bool:
+    return column < len(headings) and headings[column].endswith(" …")
 
 
 def _titles(rows: Sequence[Row]) -> int:

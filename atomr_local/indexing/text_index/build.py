@@ -109,10 +109,10 @@ QUIET_RECORDS = 5_000
 COMPACT_EVERY = 200
 # What is read, its passages where they are cut already, and the bytes of its file read so far.
 Read = tuple[Article | Redirect, list[Passage] | None, int]
-# Before enough is read to tell, for plain text: the shards of it, with the text twice and vectors.
-_BYTES_PER_INPUT_BYTE = 3
+# Before enough is read to tell, for plain text: the shards of it, with the text twice and vectors, or without.
+_BYTES_PER_INPUT_BYTE = {True: 3, False: 2}
 # Bytes of the table with its indexes, and of what is needed while these are made, for each byte of the shards.
-_TABLE_SHARE = 2.0
+_TABLE_SHARE = {True: 2.0, False: 1.2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +193,7 @@ class TextBuild:
         self._pending: list[dict[str, Any]] = []
         self._replaced: dict[int, list[str]] = {}
         self._quiet = self._flushes = self._wanted = 0
+        self._size_before = 0  # bytes in the directory that are of no input counted in the state
         self._catalog: Catalog
         self._table: PassageTable
 
@@ -412,12 +413,13 @@ class TextBuild:
         if self._flushes % 16 and not finishing:
             require_space(directory, self._wanted, "the next passages")
             return
-        size = store.directory_size(directory)
+        before, size = self._size_before, store.directory_size(directory)
         share = min(1.0, self.state.done / self._total) if self._total else 1.0
         everything = self.selection.limit is None and self.selection.titles is None
-        whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
+        expected = _BYTES_PER_INPUT_BYTE[self.vectors] * self._total
+        whole = before + ((size - before) / share if share > 0.05 else max(size - before, expected))
         whole = whole if everything else size
-        self._wanted = int(whole - size + _TABLE_SHARE * whole) + self._base_size
+        self._wanted = int(whole - size + _TABLE_SHARE[self.vectors] * whole) + self._base_size
         require_space(directory, self._wanted, "this index")
 
     def _report(self, stage: str) -> None:

@@ -14,7 +14,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS places (
 CREATE TABLE IF NOT EXISTS gone (article TEXT NOT NULL, seq INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS gone_article ON gone (article);
 """
-_COLUMNS = "path, root, size, stamp, digest, reader, problem, notes, articles, aliases, seq"
+_COLUMNS, _ADDED = 11, ("tells", "original")  # of documents: how many there were first, and those that came later
 _NOT_GONE = "NOT EXISTS (SELECT 1 FROM gone WHERE gone.article = articles.id AND gone.seq > articles.seq)"
 _ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
 _PLACES = (
@@ -56,7 +56,7 @@ _MOST_MARKS = 64 << 20  # bytes of one article's places
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A file of the folders, as it was when it was read.
+    """A file of the folders, as it was when it was read: a row of the table.
 
     Attributes:
         path: below its folder; the names of several folders stand before it.
@@ -68,6 +68,8 @@ class ListedDocument:
         notes: what was lost of it.
         articles: ids of what it was read to.
         aliases: (name, title) of each other name.
+        tells: stands for all that it tells, so that copies are known; "" if it was not read.
+        original: path of the file that it is a copy of, and that was read in its place; "" if it is none.
     """
 
     path: str
@@ -81,6 +83,8 @@ class ListedDocument:
     articles: list[str] = field(default_factory=list)
     aliases: list[tuple[str, str]] = field(default_factory=list)
     seq: int = 0
+    tells: str = ""
+    original: str = ""
 
 
 class DocumentCatalog(Catalog):
@@ -89,6 +93,8 @@ class DocumentCatalog(Catalog):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self._db.executescript(_TABLES)
+        for name in _ADDED[len(self._rows("PRAGMA table_info(documents)")) - _COLUMNS :]:
+            self._rows(f"ALTER TABLE documents ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
 
     def last(self) -> int:
         [(highest,)] = self._rows("SELECT max(seq) FROM documents")
@@ -125,31 +131,27 @@ class DocumentCatalog(Catalog):
         super().settle(base)
 
     def document(self, path: str) -> ListedDocument | None:
-        rows = self._rows(f"SELECT {_COLUMNS} FROM documents WHERE path = ?", (path,))  # noqa: S608
+        rows = self._rows("SELECT * FROM documents WHERE path = ?", (path,))
         return _listed(rows[0]) if rows else None
 
     def with_digest(self, digest: str) -> list[ListedDocument]:
         """Files with this content."""
-        rows = self._rows(f"SELECT {_COLUMNS} FROM documents WHERE digest = ? LIMIT 3", (digest,))  # noqa: S608
+        rows = self._rows("SELECT * FROM documents WHERE digest = ? LIMIT 3", (digest,))
         return [_listed(row) for row in rows]
 
     def documents(self) -> list[ListedDocument]:
         """All of them, by path."""
-        return [_listed(row) for row in self._rows(f"SELECT {_COLUMNS} FROM documents ORDER BY path")]  # noqa: S608
+        return [_listed(row) for row in self._rows("SELECT * FROM documents ORDER BY path")]
 
     def put_document(self, document: ListedDocument) -> None:
-        row = (
-            document.path, document.root, document.size, document.stamp, document.digest, document.reader,
-            document.problem, json.dumps(document.notes), json.dumps(document.articles), json.dumps(document.aliases),
-            document.seq,
-        )  # fmt: skip
+        row = [json.dumps(value) if isinstance(value, list) else value for value in astuple(document)]
         self._rows(f"INSERT OR REPLACE INTO documents VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
     def drop_document(self, path: str) -> None:
         self._rows("DELETE FROM documents WHERE path = ?", (path,))
 
-    def put_places(self, article: str, path: str, kind: str, places: Iterable[tuple[int, int | str]]) -> None:
-        """Where an article's text stands: (offset, place), in order."""
+    def put_places(self, article: str, path: str, kind: str, places: Iterable[tuple[Any, ...]]) -> None:
+        """Where an article's text stands, as of :class:`Document`."""
         marks = zlib.compress(json.dumps(list(places)).encode())
         self._rows("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", (article, path, kind, marks))
 
@@ -180,7 +182,7 @@ def listed_documents(directory: Path) -> list[ListedDocument]:
         with closing(ReadOnlyPool(directory / CATALOG)) as pool:
             if not pool.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'", ()):
                 return []
-            return [_listed(row) for row in pool.rows(f"SELECT {_COLUMNS} FROM documents ORDER BY path", ())]  # noqa: S608
+            return [_listed(row) for row in pool.rows("SELECT * FROM documents ORDER BY path", ())]
     except (sqlite3.Error, ValueError, TypeError) as error:
         raise KnowledgeIndexError(
             f"the list of files in {directory} cannot be read: {error}", hint="Build the index again."
@@ -201,7 +203,8 @@ class Places:
         """The file of text[start:end] of the article and the place in it: {"file", "page"} and the like; {} if unknown.
 
         "root" is the number of the root that the file belongs to. What reaches over several places has a list of the
-        first and the last; "page_starts" says where in the text the later pages begin: [offset from `start`, page].
+        first and the last; "page_starts" says where in the text the later pages begin: [offset from `start`, page];
+        "page_words" tells pages by what is printed on them, as in "pp. iv–v (6–7)", or that were read by OCR.
         """
         found = self._marks(article)
         if found is None:
@@ -213,9 +216,11 @@ class Places:
         if kind and marks and last >= 0:
             begin, finish = marks[max(0, first)][1], marks[last][1]
             where[kind] = begin if begin == finish else _span(kind, begin, finish)
+            here = marks[max(0, first) : last + 1]
             if kind == "page" and begin != finish:
-                later = marks[max(0, first) + 1 : last + 1][:_MOST_STARTS]
-                where["page_starts"] = [[offset - start, page] for offset, page in later]
+                where["page_starts"] = [[mark[0] - start, mark[1]] for mark in here[1 : _MOST_STARTS + 1]]
+            if kind == "page" and any(len(mark) > 2 for mark in here):
+                where["page_words"] = _page_words(here)
         return where
 
     def articles(self) -> list[tuple[str, str, str, int, str]]:
@@ -257,9 +262,19 @@ def _unpacked(path: Any, root: Any, kind: Any, marks: Any) -> tuple[str, int, st
 
 def _is_mark(mark: Any) -> bool:
     match mark:
-        case [int(), int() | str()]:
-            return True
+        case [int(), int() | str(), *more]:
+            return all(isinstance(one, str) for one in more)
     return False
+
+
+def _page_words(marks: Sequence[Any]) -> str:
+    """Pages by what is printed on them, their numbers in brackets where they differ, and how they were read."""
+    ends = (marks[0], marks[-1]) if marks[0][1] != marks[-1][1] else (marks[0],)
+    numbers, printed = [str(mark[1]) for mark in ends], [str([*mark, mark[1]][2]) for mark in ends]
+    inside = ["–".join(numbers)] if printed != numbers else []
+    inside += dict.fromkeys(how for mark in marks for how in mark[3:])
+    words = f"{'p.' if len(ends) == 1 else 'pp.'} {'–'.join(printed)}"
+    return f"{words} ({', '.join(inside)})" if inside else words
 
 
 def _span(kind: str, begin: Any, finish: Any) -> Any:
@@ -274,11 +289,8 @@ def _span(kind: str, begin: Any, finish: Any) -> Any:
 
 
 def _listed(row: tuple[Any, ...]) -> ListedDocument:
-    path, root, size, stamp, digest, reader, problem, notes, articles, aliases, seq = row
-    return ListedDocument(
-        path, root, size, stamp, digest, reader, problem, json.loads(notes), json.loads(articles),
-        [(name, title) for name, title in json.loads(aliases)], seq,
-    )  # fmt: skip
+    notes, articles, aliases = map(json.loads, row[7:10])
+    return ListedDocument(*(*row[:7], notes, articles, [(name, title) for name, title in aliases], *row[10:]))
 
 
 # About how much text there is in files, before they are read: for the room that an index needs, and for progress.
@@ -290,11 +302,6 @@ _PACKED = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub")
 _PACKED_KINDS = frozenset({"pdf", "docx", "pptx", "xlsx", "epub", "opendocument"})
 _MEDIA = ("image/", "audio/", "video/", "font/")
 _LOOKED_INTO = 1 << 20  # bytes from which on a file's name is not believed
-
-
-def text_bytes(folders: Sequence[Folder], found: Iterable[tuple[int, str, FoundFile]]) -> int:
-    """About how many bytes of text there are in these files (:func:`documents_build.prefixed`)."""
-    return sum(text_bytes_of(folders[number], file) for number, _, file in found)
 
 
 def text_bytes_of(folder: Folder, file: FoundFile) -> int:

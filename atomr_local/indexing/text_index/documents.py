@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -24,8 +25,9 @@ from atomr_local.indexing.builds.ledger import read_ledger
 from atomr_local.indexing.builds.publishing import LEDGER
 from atomr_local.indexing.readers.base import Article, Section, encodable
 from atomr_local.indexing.readers.documents.document import UnreadableError
-from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, spelled
+from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, left_out, spelled, told_left_out
 from atomr_local.indexing.readers.documents.kinds import MARKDOWN
+from atomr_local.indexing.readers.documents.pdf_ocr import check_languages
 from atomr_local.indexing.readers.documents.process import PARSERS, DocumentParser
 from atomr_local.indexing.text_index.build import ArticleSelection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import content_hash
@@ -34,7 +36,6 @@ from atomr_local.indexing.text_index.document_catalog import (
     DocumentCatalog,
     ListedDocument,
     listed_documents,
-    text_bytes,
     text_bytes_of,
 )
 from atomr_local.indexing.text_index.index import (
@@ -50,6 +51,7 @@ from atomr_local.indexing.text_index.index import (
 from atomr_local.indexing.text_index.shards import Shard
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
 from atomr_local.indexing.text_index.vectors import REUSED
+from atomr_local.language.names import name_key
 from atomr_local.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
@@ -57,28 +59,46 @@ if TYPE_CHECKING:
 
 
 # Raised when a parser gives another text for the same file: the files are then read again.
-_VERSION = 7
+_VERSION = 8
 # Letters before the first heading that names the document; one further down names a part of it.
 _TITLE_WITHIN = 2_000
+# Letters from which on two files of the same text are one document, whatever their names say.
+_TELLING = 500
+# How copies are called, and folders of them.
+_COPY = re.compile(
+    r"(?i)^(?:copy|kopie|copie|copia)(?: \(\d+\))? (?:of|von|de|di) |[ _.-]+(?:copy|kopie|copie|copia|backup|bak|old)"
+    r"(?:[ _-]?\(?\d+\)?)?$| ?\([^()]*copy(?: \d+)?\)$| ?\(\d{1,2}\)$"
+)
+_COPIES = re.compile(
+    r"(?i)(?:.*[ _.-])?(?:backups?|bak|old|copy|copies|archived?|archives|trash|tmp|temp)(?:[ _.-].*)?"
+)
 _REASONS_TOLD = 3
 _MOST_NOTES = 20
 # Nanoseconds within which a system may give two changes of a file one time.
 _ONE_TICK = 20_000_000
 
 
-def reader_identity() -> str:
-    """What reads documents here: the versions of the parsers and of the cutting, and which packages are there."""
+def reader_identity(ocr: str = "") -> str:
+    """What reads documents here: the versions of the parsers and of the cutting, and which packages are there.
+
+    Args:
+        ocr: the languages of OCR.
+    """
     needed = sorted({parser.needs for parser in PARSERS.values() if parser.needs})
-    return f"{_VERSION}:{CHUNKER}:{','.join(name for name in needed if find_spec(name) is not None)}"
+    found = ",".join(name for name in needed if find_spec(name) is not None)
+    return f"{_VERSION}:{CHUNKER}:{found}{f':{ocr}' if ocr else ''}"
 
 
-def prefixed(folders: Sequence[Folder]) -> list[tuple[int, str, FoundFile]]:
+_Prefixed = tuple[int, str, FoundFile]
+
+
+def prefixed(folders: Sequence[Folder]) -> list[_Prefixed]:
     """The files of all folders: the number of the folder, the path that stands for the file, and the file.
 
     Raises:
         InputError: a folder cannot be read, or two files would stand under one path.
     """
-    found: list[tuple[int, str, FoundFile]] = []
+    found: list[_Prefixed] = []
     seen: set[str] = set()
     names = root_names([folder.root for folder in folders])
     for number, folder in enumerate(folders):
@@ -120,21 +140,51 @@ def differs(folders: Sequence[Folder], listed: Sequence[ListedDocument]) -> bool
     Raises:
         InputError: as of :func:`prefixed`.
     """
-    reader = reader_identity()
-    known = {document.path: document for document in listed}
     found = prefixed(folders)
-    if {path for _, path, _ in found} != set(known):
-        return True
-    return any(
-        known[path].root != number or not _as_listed(folders[number], file, known[path], reader)
-        for number, path, file in found
-    )
+    return {path for _, path, _ in found} != {one.path for one in listed} or not all(_as_listed(folders, found, listed))
 
 
-def _as_listed(folder: Folder, file: FoundFile, known: ListedDocument, reader: str) -> bool:
-    if file.problem or not (known.digest or known.stamp):
-        return known.problem == (file.problem or _why_closed(folder, file))
-    return (known.stamp, known.size, known.reader) == (stamp_of(file), file.size, reader)
+def _as_listed(
+    folders: Sequence[Folder], found: Iterable[_Prefixed], listed: Iterable[ListedDocument]
+) -> Iterator[bool]:
+    """Whether each file is as it is listed, as far as that is known without reading it."""
+    reader, known = reader_identity(folders[0].ocr), {one.path: one for one in listed}
+    for number, path, file in found:
+        if (one := known.get(path)) is None or one.root != number:
+            yield False
+        elif file.problem or not (one.digest or one.stamp):
+            yield one.problem == (file.problem or _why_closed(folders[number], file))
+        else:
+            yield (one.stamp, one.size, one.reader) == (stamp_of(file), file.size, reader)
+
+
+def _texts(folders: Sequence[Folder], found: Sequence[_Prefixed], listed: Iterable[ListedDocument]) -> list[int]:
+    """About how many bytes of text are read of each file: none of one that is as it is listed."""
+    same = _as_listed(folders, found, listed)
+    return [0 if next(same) else text_bytes_of(folders[number], file) for number, _, file in found]
+
+
+def _rank(path: str) -> tuple[bool, int]:
+    """The order in which files are read. Of files with the same text the first is the original: none that is called a
+    copy, if there is another, and then one in fewer folders."""
+    *folders, name = PurePosixPath(path).parts
+    copied = _COPY.search(PurePosixPath(name).stem) or any(map(_COPIES.fullmatch, folders))
+    return bool(copied), len(folders)
+
+
+def _told_by(path: str, documents: Sequence[dict[str, Any]]) -> str:
+    """Stands for all that a file tells: the same for a file and its copy. Of a short text that is titled by a heading
+    or its name, the name belongs to it, but for what makes it the name of a copy."""
+    told, stem, titled = hashlib.sha256(), PurePosixPath(path).stem, True
+    for one in documents:
+        headings = [heading for *_, heading in one["sections"]]
+        title = one["title"] if name_key(one["title"]) not in map(name_key, [stem, *headings[:1]]) else ""
+        titled = titled and bool(title)
+        told.update(json.dumps([title, headings, one["details"], one["fields"]], sort_keys=True).encode())
+        told.update(re.sub(r"\s+", " ", one["text"]).encode())
+    if not titled and sum(len(one["text"]) for one in documents) < _TELLING:
+        told.update(name_key(_COPY.sub("", stem)).encode())
+    return told.hexdigest()
 
 
 def _why_closed(folder: Folder, file: FoundFile) -> str | None:
@@ -168,21 +218,24 @@ class DocumentsBuild(TextBuild):
             self._commit(stage="reading")
 
     def _read(self) -> None:
-        found = prefixed(self.folders)
-        texts = [text_bytes_of(self.folders[number], file) for number, _, file in found]
-        self._total = sum(texts)
-        self._reader = reader_identity()
+        found = sorted(prefixed(self.folders), key=lambda one: _rank(one[1]))
+        texts = _texts(self.folders, found, self._documents.documents())
+        self._total, self._size_before = sum(texts), store.directory_size(self.ledger.directory)
+        self._originals: dict[str, str] = {}  # by what they tell
+        self._reader = reader_identity(self.folders[0].ocr)
         self._require_space()
         for article in self._documents.orphans():
             self._take_out(article)
         self.state.done = 0
-        parser = DocumentParser()
+        stage = "embedding" if self.vectors else "reading"
+        self._report(stage)
+        parser = DocumentParser(ocr=self.folders[0].ocr)
         try:
             for (number, path, file), text in zip(found, texts, strict=True):
                 self.cancellation.check()
                 self._file(parser, number, path, file)
                 self.state.done += text
-                self._report("embedding")
+                self._report(stage)
         finally:
             parser.close()
         self._take_out_all_but({path for _, path, _ in found})
@@ -205,10 +258,9 @@ class DocumentsBuild(TextBuild):
 
     def _file(self, parser: DocumentParser, number: int, path: str, file: FoundFile) -> None:
         known = self._documents.document(path)
+        same = known if known is not None and known.reader == self._reader else None
         stamp = stamp_of(file)
-        if known is not None and stamp and (known.stamp, known.size, known.reader) == (stamp, file.size, self._reader):
-            if known.root != number:
-                self._list(replace(known, root=number), stamp=stamp)
+        if same and stamp and (same.stamp, same.size) == (stamp, file.size) and self._stays(same, number, stamp):
             return
         handle = None
         found = ListedDocument(path, number, file.size, reader=self._reader)
@@ -221,8 +273,7 @@ class DocumentsBuild(TextBuild):
             handle = self.folders[number].open(file)
             before = os.fstat(handle)
             digest = digest_of(handle)
-            if known is not None and known.digest == digest and known.reader == self._reader:
-                self._list(replace(known, root=number), stamp=stamp)
+            if same and same.digest == digest and self._stays(same, number, stamp):
                 return
             texts = parser.read(handle, PurePosixPath(file.path).name, self.cancellation)
             after = os.fstat(handle)
@@ -235,10 +286,30 @@ class DocumentsBuild(TextBuild):
         finally:
             if handle is not None:
                 os.close(handle)
-        self._take_file(known, found, texts, stamp, digest)
+        if texts:
+            found = replace(found, stamp=stamp, digest=digest, tells=_told_by(path, texts))
+            original = self._originals.setdefault(found.tells, path)
+            found = replace(found, original=original if original != path else "")
+        self._take_file(known, found, [] if found.original else texts, digest)
+
+    def _stays(self, known: ListedDocument, number: int, stamp: str) -> bool:
+        """Whether a file that did not change need not be read: it is no copy, or still one of another."""
+        original = self._originals.get(known.tells, known.path)
+        if known.original and original == known.path:
+            return False
+        if known.tells:
+            self._originals[known.tells] = original
+        now = replace(known, root=number, stamp=stamp, original=original if original != known.path else "")
+        if now.original and not known.original:
+            for article in known.articles:
+                self._take_out(article)
+            now = replace(now, articles=[], aliases=[], notes=[])
+        if now != known:
+            self._list(now)
+        return True
 
     def _take_file(
-        self, known: ListedDocument | None, found: ListedDocument, texts: list[dict[str, Any]], stamp: str, digest: str
+        self, known: ListedDocument | None, found: ListedDocument, texts: list[dict[str, Any]], digest: str
     ) -> None:
         """Take in what was read of a file, and take out what it held before and holds no more."""
         before = known.articles if known is not None else []
@@ -259,12 +330,12 @@ class DocumentsBuild(TextBuild):
             self._take_out(gone)
         if texts:
             kept = list(dict.fromkeys(notes))[:_MOST_NOTES]
-            found = replace(found, stamp=stamp, digest=digest, notes=kept, articles=articles, aliases=aliases)
-        self._list(found, stamp=found.stamp)
+            found = replace(found, notes=kept, articles=articles, aliases=aliases)
+        self._list(found)
 
-    def _list(self, document: ListedDocument, *, stamp: str) -> None:
+    def _list(self, document: ListedDocument) -> None:
         self.state.seq += 1
-        self._documents.put_document(replace(document, stamp=stamp, reader=self._reader, seq=self.state.seq))
+        self._documents.put_document(replace(document, reader=self._reader, seq=self.state.seq))
 
     def _take_out(self, article: str) -> None:
         self.state.seq += 1
@@ -302,8 +373,9 @@ class DocumentsBuild(TextBuild):
         (self.ledger.directory / LEDGER).unlink(missing_ok=True)
         roots = ", ".join(str(folder.root) for folder in self.folders)
         if not listed:
+            others = told_left_out(left_out(self.folders))
             return InputError(
-                f"no documents in {roots}: there are no files",
+                f"no documents in {roots}: there are no files{others and f' but those left out: {others}'}",
                 hint="Nothing was changed. Hidden files are left out unless the index is built with --hidden.",
             )
         why = "; ".join(f"{document.path}: {document.problem}" for document in listed[:_REASONS_TOLD])
@@ -351,6 +423,8 @@ def _heading_title(document: dict[str, Any]) -> str:
 
 def _name_title(path: str, document: dict[str, Any]) -> str:
     name = PurePosixPath(path)
+    if name.parent.suffix == ".textbundle":
+        return name.parent.stem
     is_note = name.suffix.casefold() in MARKDOWN  # which programs for notes call what they are about
     return name.name if document["place_kind"] == "line" and not is_note else name.stem
 
@@ -368,11 +442,14 @@ def _let_a_tick_pass(file: FoundFile) -> None:
 
 
 def report_of(documents: Sequence[ListedDocument], most: int) -> dict[str, Any]:
-    """What the manifest says about the files: how many were read, which were not and why, and what was lost."""
+    """What the manifest says about the files: how many were read, which were not and why, what was lost, and which are
+    copies of others."""
     unread = [[document.path, document.problem] for document in documents if document.problem]
     lossy = [[document.path, "; ".join(document.notes)] for document in documents if document.notes]
-    return {
-        "files": len(documents) - len(unread),
+    copies = [[one.path, f"it is a copy of {one.original}"] for one in documents if one.original]
+    told: dict[str, Any] = {"copies": {"count": len(copies), "samples": copies[:most]}} if copies else {}
+    return told | {
+        "files": len(documents) - len(unread) - len(copies),
         "bytes": sum(document.size for document in documents),
         "unread": {"count": len(unread), "samples": unread[:most]},
         "lossy": {"count": len(lossy), "samples": lossy[:most]},
@@ -386,7 +463,8 @@ def folders_of(settings: dict[str, Any]) -> tuple[Folder, ...]:
         return ()
     try:
         exclude = tuple(str(pattern) for pattern in found["exclude"])
-        return tuple(Folder(Path(str(root)), exclude, bool(found["hidden"])) for root in found["roots"])
+        hidden, ocr, gitignore = bool(found["hidden"]), str(found.get("ocr", "")), bool(found.get("gitignore"))
+        return tuple(Folder(Path(str(root)), exclude, hidden, ocr, gitignore) for root in found["roots"])
     except (KeyError, TypeError):
         return ()
 
@@ -395,7 +473,8 @@ def as_settings(folders: Sequence[Folder]) -> dict[str, Any]:
     """The folders as :func:`folders_of` reads them."""
     first = folders[0]
     roots = [str(folder.root.absolute()) for folder in folders]
-    return {"roots": roots, "exclude": list(first.exclude), "hidden": first.hidden}
+    told = {"roots": roots, "exclude": list(first.exclude), "hidden": first.hidden}
+    return told | {name: value for name in ("ocr", "gitignore") if (value := getattr(first, name))}
 
 
 def digest_text(documents: Sequence[ListedDocument]) -> bytes:
@@ -414,6 +493,7 @@ class SyncReport:
 
     Attributes:
         moved: (from, to) of files with the same content under another path.
+        copies: (copy, original) of files that are copies now, and were not before.
         lost: files that are in the index no more because they, or a folder above them, cannot be read any more.
         unread: (path, reason) of all files and folders that could not be read.
         newly_unread: those of them that did not stand there with this reason before.
@@ -424,6 +504,7 @@ class SyncReport:
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     newly_unread: tuple[tuple[str, str], ...] = ()
@@ -431,7 +512,8 @@ class SyncReport:
     @property
     def quiet(self) -> bool:
         """Whether nothing changed."""
-        return not (self.added or self.changed or self.removed or self.moved or self.lost or self.newly_unread)
+        told = (self.added, self.changed, self.removed, self.moved, self.copies, self.lost, self.newly_unread)
+        return not any(told)
 
 
 def build_documents_index(
@@ -441,6 +523,8 @@ def build_documents_index(
     embedder: Embedder,
     exclude: Sequence[str] = (),
     hidden: bool = False,
+    ocr: str = "",
+    gitignore: bool = False,
     vectors: Vectors = "auto",
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
@@ -455,16 +539,21 @@ def build_documents_index(
         roots: folders, or single documents.
         exclude: patterns as in a .gitignore file.
         hidden: take hidden files too.
-        vectors: as of :func:`build_text_index`; a sync leaves the index in the state that it is in.
+        ocr: read scanned pages of PDF by OCR in these languages, as in "deu+eng".
+        gitignore: leave out what .gitignore files leave out.
+        vectors: as of :func:`build_text_index`; a sync leaves the index in the state that it is in, but for much new
+            text, which is embedded later.
 
     Raises:
-        InputError: a folder cannot be read, or there is no document in any; the old index stays as it was.
+        InputError: a folder cannot be read, or there is no document in any; the old index stays as it was. Or OCR does
+            not know a language.
         KnowledgeIndexError: the index cannot be written, or another process builds it.
-        MissingPartError: patterns are given, and the extra `documents` is not installed.
+        MissingPartError: patterns are given, and the extra `documents` is not installed; or OCR is wanted without its
+            program.
         Cancelled: `cancellation` was thrown.
     """
     store.check_name(name)
-    folders = tuple(Folder(Path(root), tuple(exclude), hidden) for root in roots)
+    folders = tuple(Folder(Path(root), tuple(exclude), hidden, ocr, gitignore) for root in roots)
     prefixed(folders)  # what is wrong with them is told before anything is loaded
     return _run(name, folders, embedder, None, vectors, progress, tell, cancellation)
 
@@ -473,6 +562,7 @@ def sync_documents_index(
     name: str,
     *,
     embedder: Embedder,
+    roots: Sequence[Path] = (),
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
@@ -481,19 +571,49 @@ def sync_documents_index(
 
     Files that did not change are not read; passages whose text did not change are not embedded again.
 
+    Args:
+        roots: where the folders were moved to, in their order; the index follows these from now on.
+
     Raises:
-        InputError: a folder is gone or has no document any more; the index stays as it was.
+        InputError: a folder is gone or has no document any more, or less than half of the files were moved to `roots`;
+            the index stays as it was.
         KnowledgeIndexError: the index follows no folder, is not whole, cannot be written, or another process builds it.
         Cancelled: `cancellation` was thrown.
     """
     directory, manifest = changeable(name, embedder, follows_folder=True)
     folders = folders_of(manifest.settings)
     before = listed_documents(directory)
-    if not differs(folders, before) and read_ledger(publishing.unfinished_path("text", name)) is None:
+    if not roots and (gone := next((folder.root for folder in folders if not folder.root.exists()), None)):
+        hint = f"Nothing was changed. Was it moved? Then: atomr text move {name} FOLDER"
+        raise InputError(f"{gone} cannot be read: it is not there", hint=hint)
+    if roots:
+        folders = _moved(folders, roots, before, name)
+    elif not differs(folders, before) and read_ledger(publishing.unfinished_path("text", name)) is None:
         publishing.clear_leftovers("text", name)
         return SyncReport(manifest, unread=_unread(before))
     new = _run(name, folders, embedder, (directory, manifest), "auto", progress, tell, cancellation)
     return _compared(new, before, listed_documents(store.index_path("text", name)))
+
+
+def _moved(
+    folders: Sequence[Folder], roots: Sequence[Path], listed: Sequence[ListedDocument], name: str
+) -> tuple[Folder, ...]:
+    """The folders at their new places, where at least half of the files that are listed lie, by name and size."""
+    if len(roots) != len(folders):
+        raise InputError(
+            f"the index {name} follows {len(folders)} folders, and {len(roots)} new places are given",
+            hint=f"Give the new place of each, in this order: {', '.join(str(folder.root) for folder in folders)}",
+        )
+    new = tuple(replace(folder, root=Path(root)) for folder, root in zip(folders, roots, strict=True))
+    known = {(PurePosixPath(one.path).name, one.size) for one in listed if one.digest}
+    same = len(known & {(PurePosixPath(path).name, file.size) for _, path, file in prefixed(new)})
+    if 2 * same < len(known):
+        raise InputError(
+            f"{', '.join(map(str, roots))}: {same} of the {len(known)} files of the index {name} are there",
+            hint="Give the folder that they were moved to. For other files, build another index: "
+            "atomr text build FOLDER --name NAME",
+        )
+    return new
 
 
 def _run(
@@ -506,6 +626,9 @@ def _run(
     tell: Callable[[str], None] | None,
     cancellation: Cancellation | None,
 ) -> store.Manifest:
+    if folders[0].ocr:
+        check_languages(folders[0].ocr)
+
     def described(build: TextBuild) -> tuple[list[store.InputFile], dict[str, Any]]:
         listed = listed_documents(build.ledger.directory)
         inputs = []
@@ -513,14 +636,20 @@ def _run(
             own = [document for document in listed if document.root == number]
             digest = hashlib.sha256(digest_text(own)).hexdigest()
             inputs.append(store.InputFile(str(folder.root.absolute()), sum(document.size for document in own), digest))
-        told = {"documents": report_of(listed, _UNREAD_KEPT), "last_sync": now()}
+        told: dict[str, Any] = {"documents": report_of(listed, _UNREAD_KEPT), "last_sync": now()}
+        told["documents"] |= {"left_out": others} if (others := left_out(folders)) else {}
         return inputs, fresh_settings(build) | told
 
     settings = {"format": "documents", "folders": as_settings(folders)}
     mode: Mode = "sync" if base is not None else "build"
     order = BuildOrder(name, mode, embedder, settings, vectors, [], base, progress, tell, cancellation)
     make = partial(DocumentsBuild, files=[], selection=ArticleSelection(), folders=folders)
-    return order.carried_out(make, described, lambda: text_bytes(folders, prefixed(folders)) > EMBEDDED_AT_ONCE)
+
+    def is_large() -> bool:
+        listed = listed_documents(base[0]) if base is not None else []
+        return sum(_texts(folders, prefixed(folders), listed)) > EMBEDDED_AT_ONCE
+
+    return order.carried_out(make, described, is_large)
 
 
 def _compared(manifest: store.Manifest, before: list[ListedDocument], after: list[ListedDocument]) -> SyncReport:
@@ -545,10 +674,15 @@ def _compared(manifest: store.Manifest, before: list[ListedDocument], after: lis
     closed = tuple(path for path, _ in unread if path.endswith("/"))
     return SyncReport(
         manifest,
-        added=tuple(path for path in added if not new[path].problem),
+        added=tuple(path for path in added if not (new[path].problem or new[path].original)),
         changed=tuple(path for path in changed if not new[path].problem),
         removed=tuple(path for path in gone if not path.startswith(closed) and not path.endswith("/")),
         moved=tuple(moved),
+        copies=tuple(
+            (path, document.original)
+            for path, document in new.items()
+            if document.original and not (path in old and old[path].original)
+        ),
         lost=(
             *(path for path in changed if new[path].problem and not old[path].problem),
             *(path for path in gone if path.startswith(closed) and not old[path].problem),

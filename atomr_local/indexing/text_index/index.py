@@ -195,7 +195,8 @@ class BuildOrder:
                 if before is not None and left is not None and left.settings.get("mode") != self.mode:
                     raise unfinished_build_error("text", self.name)
                 later = _decided_later(self.vectors, before, left)
-                later = is_large() if later is None else later
+                if later is None or (self.mode == "sync" and left is None and not later):
+                    later = is_large()
                 ledger = self._ledger(scratch, later, show, cancellation)
                 for message in self._about_start(ledger):
                     (self.tell or (lambda _: None))(message)
@@ -265,7 +266,8 @@ class BuildOrder:
             )
         if ledger.resumed:
             yield f"resuming an unfinished build after {ledger.state.get('passages', 0)} passages"
-        if ledger.settings.get("vectors") == "later" and self.mode != "sync":
+        had_all = self.base is not None and vector_state(self.base[1]).completeness == "all"
+        if ledger.settings.get("vectors") == "later" and (self.mode != "sync" or had_all):
             yield WORDS_FIRST
 
 

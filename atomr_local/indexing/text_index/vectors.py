@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sqlite3
 import threading
 import zlib
@@ -123,6 +124,8 @@ class VectorCache:
         return made
 
     def _opened(self, file: Path) -> sqlite3.Connection | None:
+        with contextlib.suppress(OSError):  # others may read it if they may read the directory
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, file.parent.stat().st_mode & 0o666))
         try:
             return self._connected(file, "rw" if file.exists() else "rwc")
         except sqlite3.OperationalError as error:  # a directory or a file that may only be read

@@ -33,7 +33,7 @@ from atomr_local.system.files import not_written, open_regular, sync, sync_direc
 
 _TABLE_FILES = f"{TABLE}.lance/"
 _CLEANED = (
-    "DELETE FROM documents WHERE problem != ''",
+    "DELETE FROM documents WHERE articles = '[]'",  # not read, or a copy
     # Whoever takes the index in reads no file: what tells a changed file from an unchanged one is of no use there.
     "UPDATE documents SET root = 0, stamp = '', digest = '', reader = '', notes = '[]'",
 )
@@ -121,7 +121,8 @@ def _count(value: Any) -> int:
 
 
 _CHUNK = 1 << 20
-_OWN = ("asked", "folders", "imported")
+PRIVATE = "private"  # of a manifest in an archive: the index was private where it was written
+_OWN = ("asked", "folders", "imported", PRIVATE)
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,9 @@ def export_index(
 ) -> Exported:
     """Write the index `name` into `file`, comparing every byte with the index's checksums on the way.
 
-    The manifest in the file names the inputs without their directories. Of an index of
-    documents, no folder is named, nor any file that could not be read or lost something, and what was removed is gone.
+    The manifest in the file names the inputs without their directories. Of an index of documents, no folder is named,
+    nor any file that could not be read, lost something or was a copy, and what was removed is gone. Of a private index
+    the file says so, and only its owner may read it.
 
     Args:
         replace_file: a file that is there is replaced, once the new one is whole.
@@ -171,7 +173,11 @@ def export_index(
             deque(work.followed(_pieces(directory / own, item, directory, kind)), maxlen=0)
     partial = file.with_name(f".{file.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
     try:
-        with without_remains(directory, manifest, files, file.absolute().parent) as given, partial.open("xb") as raw:
+        mode = 0o600 if publishing.is_private(name) else 0o666
+        with (
+            without_remains(directory, manifest, files, file.absolute().parent) as given,
+            open(partial, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as raw,
+        ):
             with writing(raw) as (archive, digest):
                 _write(archive, directory, given, said, progress, switch)
             raw.flush()
@@ -198,7 +204,10 @@ def _write(
     progress: Progress,
     cancellation: Cancellation,
 ) -> None:
-    text = json.dumps(asdict(shareable(given.manifest)), ensure_ascii=False, indent=1)
+    manifest = shareable(given.manifest)
+    if publishing.is_private(directory.name):
+        manifest = replace(manifest, settings=manifest.settings | {PRIVATE: True})
+    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
     for name, data in ((store.DIGESTS, publishing.document(given.files, text)), (PROVENANCE, said.data())):
         archive.add(name, len(data), [data])
     work = Work("exporting", sum(item.size for item in given.files.values()), progress, cancellation)

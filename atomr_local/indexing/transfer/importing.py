@@ -34,7 +34,7 @@ from atomr_local.indexing.transfer.archive import (
     reading,
     schema_problem,
 )
-from atomr_local.indexing.transfer.exporting import report_for_others, without_own
+from atomr_local.indexing.transfer.exporting import PRIVATE, report_for_others, without_own
 from atomr_local.indexing.verify import verify_index
 from atomr_local.system.cancellation import Cancellation
 
@@ -69,6 +69,11 @@ class ArchiveManifest:
     def embedder(self) -> str:
         """Identity of the embedder of a text index; "" of a graph."""
         return str(self.manifest.settings.get("embedder", ""))
+
+    @property
+    def private(self) -> bool:
+        """Whether the index was private where the file was written."""
+        return self.manifest.settings.get(PRIVATE) is True
 
 
 def read_offer(file: Path) -> ArchiveManifest:

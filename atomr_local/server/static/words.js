@@ -131,7 +131,7 @@ export function adviceTexts(answer) {
   return told.length ? told : answer.advice;
 }
 
-const PLACES = { page: ["p.", "pp."], slide: ["slide", "slides"], line: ["line", "lines"], cell: ["cell", "cells"], cells: ["", ""], time: ["", ""] };
+const PLACES = { page: ["p.", "pp."], slide: ["slide", "slides"], line: ["line", "lines"], cell: ["cell", "cells"], cells: ["", ""], time: ["", ""], message: ["", ""] };
 const PAGE_KINDS = { table: "table", infobox: "infobox", code: "source code" };
 
 /** The place of evidence in words: "report.pdf, p. 3, Methods", "table 2, rows 3–9", "index starter, passage 5". */
@@ -143,7 +143,8 @@ export function placeText(locator) {
       if (!Object.hasOwn(locator, kind)) continue;
       const value = locator[kind];
       const range = Array.isArray(value) && value.length === 2;
-      parts.push((range ? `${more} ${value[0]}–${value[1]}` : `${one} ${value}`).trim());
+      const told = kind === "page" && locator.page_words;
+      parts.push(told ? String(told) : (range ? `${more} ${value[0]}–${value[1]}` : `${one} ${value}`).trim());
     }
     if (locator.heading) parts.push(String(locator.heading));
   } else if (Object.hasOwn(PAGE_KINDS, locator.kind)) {

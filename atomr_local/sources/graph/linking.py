@@ -13,6 +13,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import DamerauLevenshtein
 
 from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
+from atomr_local.indexing.readers.base import encodable
 from atomr_local.language.names import base_key, name_key, same_name, split_qualifier, words
 from atomr_local.language.properties import property_table
 from atomr_local.language.words import english, first_letters, relation_words
@@ -160,7 +161,7 @@ class Linker:
         Args:
             fuzzy: names that are only written alike will do where none is the same.
         """
-        name = " ".join(name.split())
+        name = " ".join(encodable(name).split())
         if len(name) > _LONGEST_NAME:
             return []
         bare, qualifier = split_qualifier(name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -65,6 +66,17 @@ def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], mon
         "embedding: 60%, 600 passages, 10/s, about 40 s left",
         "indexing …",
     ]
+
+
+def test_long_silence_is_told_to_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "line_every", lambda: 0.0)
+    monkeypatch.setattr(progress_module, "_SHORTEST_WAIT", 0.01)
+    with build_progress("text") as show:
+        show(State("reading", 0, 0))
+        until = time.monotonic() + 30
+        while "reading: still at it" not in (told := capsys.readouterr().err) and time.monotonic() < until:
+            time.sleep(0.02)
+    assert "reading: still at it" in told
 
 
 def test_what_is_told_beside_the_bar_has_a_line_of_its_own(

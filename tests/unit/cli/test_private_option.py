@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,13 @@ from support.command_line import Atomr, exit_status
 from support.fake_embedder import FakeEmbedder
 from support.faulty_server import faulty_server
 
+from atomr_local.indexing.builds.publishing import is_private
 from atomr_local.indexing.embedding import embedder as embedding
 from atomr_local.indexing.store import index_names, index_path
+from atomr_local.indexing.text_index.documents import DocumentsBuild
 from atomr_local.settings.schema import load_settings
+
+flush = DocumentsBuild._flush
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +76,60 @@ def test_a_graph_and_an_imported_index_can_be_private(atomr: Atomr, tmp_path: Pa
     atomr("indexes", "export", "facts", str(file), "--share-private")
     atomr("indexes", "import", str(file), "--name", "theirs", "--private")
     assert private() == ["facts", "theirs"]
+
+
+def modes(directory: Path) -> set[str]:
+    """The permissions of what is there, of files and of folders."""
+    found = [directory, *directory.rglob("*")]
+    return {f"{'folder' if path.is_dir() else 'file'} {path.stat().st_mode & 0o777:o}" for path in found}
+
+
+def test_only_the_owner_may_read_a_private_index_and_its_archive(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr
+) -> None:
+    private_modes = {"folder 700", "file 600"}
+    before, begun = os.umask(0o022), list[set[str]]()
+    try:
+        monkeypatch.setattr(
+            DocumentsBuild, "_flush", lambda self: (begun.append(modes(self.ledger.directory)), flush(self))
+        )
+        for name, option in (("notes", ()), ("open", ("--no-private",))):
+            atomr("text", "build", str(folder), "--name", name, "--vectors", "later", *option)
+        assert all("folder 700" in one for one in begun[: len(begun) // 2])
+        assert modes(index_path("text", "open")) == {"folder 755", "file 644"}
+        assert modes(index_path("text", "notes")) == private_modes
+        (folder / "new.txt").write_text("New.")
+        atomr("text", "sync", "notes")
+        atomr("text", "embed", "notes", "--limit", "1")
+        assert modes(index_path("text", "notes") / "vectors.sqlite") == {"file 600"}
+        assert index_path("text", "notes").stat().st_mode & 0o777 == 0o700
+        file = tmp_path / "notes.tar.zst"
+        atomr("indexes", "export", "notes", str(file), "--share-private")
+        assert modes(file) == {"file 600"}
+        atomr("indexes", "private", "open")
+        assert modes(index_path("text", "open")) == private_modes
+    finally:
+        os.umask(before)
+
+
+def test_an_index_counts_as_private_while_the_settings_cannot_be_read(home: Path) -> None:
+    assert not is_private("notes")
+    home.mkdir()
+    (home / "config.toml").write_text("model = ")
+    assert is_private("notes")
+
+
+def test_an_exported_index_is_private_where_it_is_taken_in(folder: Path, tmp_path: Path, atomr: Atomr) -> None:
+    atomr("text", "build", str(folder), "--name", "notes")
+    file = tmp_path / "notes.tar.zst"
+    atomr("indexes", "export", "notes", str(file), "--share-private")
+    assert "The index theirs is private" in atomr("indexes", "import", str(file), "--name", "theirs").err
+    assert private() == ["notes", "theirs"]
+    atomr("indexes", "import", str(file), "--name", "open", "--no-private")
+    assert private() == ["notes", "theirs"]
+    atomr("indexes", "export", "open", str(file), "--replace")
+    atomr("indexes", "import", str(file), "--name", "again")
+    assert private() == ["notes", "theirs"], "it was no longer private where it was written"
 
 
 def test_a_build_that_makes_nothing_leaves_no_mark(atomr: Atomr, tmp_path: Path) -> None:

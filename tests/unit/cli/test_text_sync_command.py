@@ -20,7 +20,9 @@ from support.places import PYTHONPATH, ROOT
 from atomr_local.cli.commands import text as text_sync
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing import store
+from atomr_local.indexing.builds.ledger import rebuild_words
 from atomr_local.indexing.embedding import embedder as embedding
+from atomr_local.indexing.text_index import documents
 from atomr_local.indexing.text_index.document_catalog import listed_documents
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.table import TABLE, connect
@@ -122,9 +124,93 @@ def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, atomr: Atom
     build(folder)
     folder.rename(tmp_path / "elsewhere")
     err = atomr("text", "sync", "notes", status=1).err
-    assert "cannot be read" in err
+    assert "cannot be read: it is not there" in err and "atomr text move notes FOLDER" in err
     assert "Traceback" not in err
     assert paths() == ["bees.txt", "lakes.txt"]
+
+
+def test_a_build_tells_what_is_left_out_in_few_lines(folder: Path, atomr: Atomr) -> None:
+    for i in range(24):
+        (folder / f"photo{i}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+        (folder / f"data{i:02}.bin").write_bytes(b"\x00\x01" * 9)
+    (folder / "logo.gif").write_bytes(b"\xff\xd8\xff\xe0" + bytes(20))
+    (folder / "bees (1).txt").write_text("Bees make honey.")
+    (folder / ".hidden.txt").write_text("Hidden.")
+    for name in ("node_modules/a.js", "node_modules/b.js", ".x\x1b[2J/a"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("1")
+    out, err = atomr("text", "build", str(folder), "--name", "notes", "--no-private")
+    assert out.startswith("notes: 2 passages of 2 documents, ")
+    assert err.partition("left out: ")[2].splitlines() == [
+        "2 files in node_modules, 1 hidden file, 1 file in .x",
+        "1 file left out, because another has the same text:",
+        "  bees (1).txt: it is a copy of bees.txt",
+        "49 files could not be read:",
+        "  24 files, such as data00.bin, data01.bin, data02.bin: it is neither text nor of a kind that is read",
+        "  25 pictures, such as logo.gif, photo0.png, photo1.png",
+        "After changes in the folder, run: atomr text sync notes",
+    ]
+    (folder / "lakes (1).txt").write_text("Lakes are deep.")
+    assert "1 file left out, because another has the same text:\n  lakes (1).txt" in atomr("text", "sync", "notes").err
+
+
+def test_gitignore_is_kept_for_every_sync(folder: Path, atomr: Atomr) -> None:
+    pytest.importorskip("pathspec")
+    (folder / ".gitignore").write_text("lakes*\n")
+    assert "1 file that .gitignore names" in atomr("text", "build", str(folder), "--name", "notes", "--gitignore").err
+    (folder / "lakes2.txt").write_text("Lakes are deep indeed.")
+    atomr("text", "sync", "notes")
+    assert paths() == ["bees.txt"]
+    [entry] = store.list_indexes(["text"])
+    assert rebuild_words(entry)[1] == ["--name", "notes", "--gitignore"]
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "title": "Como", "text": "Lake Como is deep."}\n')
+    assert "--gitignore" in atomr("text", "build", str(corpus), "--name", "x", "--gitignore", status=2).err
+
+
+def test_an_index_is_moved_with_its_folder(folder: Path, tmp_path: Path, atomr: Atomr) -> None:
+    build(folder)
+    new = folder.rename(tmp_path / "elsewhere")
+    (new / "hills.txt").write_text("Hills are high.")
+    out = atomr("text", "move", "notes", str(new)).out
+    assert "1 added: hills.txt" in out and out.endswith(f"notes follows {new} now\n")
+    assert atomr("text", "sync", "notes").out == "notes: nothing has changed\n"
+    assert "0 of the 3 files of the index notes are there" in atomr("text", "move", "notes", "docs", status=1).err
+
+
+def test_much_new_text_is_told_to_be_embedded_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr
+) -> None:
+    build(folder)
+    monkeypatch.setattr(documents, "EMBEDDED_AT_ONCE", 100)
+    (folder / "big.txt").write_text("Mountains are high. " * 40)
+    err = atomr("text", "sync", "notes").err
+    assert "words first: the passages are embedded later" in err.casefold()
+    assert "2 of 3 passages have a vector" in err and "`atomr text embed notes`" in err
+
+
+def test_watching_makes_vectors_while_nothing_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(folder)
+    begun, stopped = threading.Event(), list[bool]()
+
+    def fill(cancellation: Cancellation) -> None:
+        begun.set()
+        stopped.append(cancellation.wait(_PATIENCE))
+        raise Cancelled
+
+    def changes(_roots: list[Path], _stop: Cancellation) -> Iterator[object]:
+        assert begun.wait(_PATIENCE)
+        yield ()  # nothing is told: it goes on
+        assert stopped == []
+        (folder / "new.txt").write_text("Mountains are high.")
+        begun.clear()
+        yield {"a change"}
+        assert (stopped, begun.wait(_PATIENCE)) == ([True], True)
+
+    monkeypatch.setattr(text_sync, "_watcher", lambda: changes)
+    text_sync._follow("notes", lambda: sync_documents_index("notes", embedder=FakeEmbedder()), fill)
+    assert stopped == [True, True], "it ends with the command"
+    assert paths() == ["bees.txt", "lakes.txt", "new.txt"]
 
 
 def test_watching_needs_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> None:

@@ -163,6 +163,15 @@ def lines(path: Path) -> dict[str, dict[str, Any]]:
     return {entity["id"]: entity for entity in found}
 
 
+def test_a_folder_with_the_name_of_the_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("Q1")
+    (tmp_path / "wikidata-list.jsonl").mkdir()
+    asked = ["--entities", str(tmp_path / "list.txt"), "--to"]
+    with pytest.raises(click.UsageError, match=r"wikidata-list\.jsonl is a folder"):
+        arguments([*asked, str(tmp_path)])
+    assert arguments([*asked, str(tmp_path / "new.jsonl")]).to == tmp_path / "new.jsonl"
+
+
 def test_the_slice(
     server: FaultyServer, client: Client, api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

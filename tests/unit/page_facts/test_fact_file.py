@@ -30,6 +30,7 @@ def test_it_goes_on_at_the_next_page(tmp_path: Path) -> None:
         assert (file.last, file.pages, file.counts) == ("one", 1, {"phrase": 1})
         file.add("two", [fact("Bob Poe")], commit=False)
     assert values(path) == ["Ann Lee", "Bob Poe"]
+    assert path.stat().st_mode & 0o777 == 0o600, "it quotes what may be private"
 
 
 def test_what_a_killed_run_had_not_committed_is_cut_off(tmp_path: Path) -> None:

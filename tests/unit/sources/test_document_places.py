@@ -44,6 +44,8 @@ def cited() -> dict[str, tuple[str, Path | None]]:
 def test_the_place_of_what_is_said_is_its_time() -> None:
     assert place_words({"file": "talk.srt", "time": ["00:00:01", "00:00:07"]}) == "talk.srt, 00:00:01–00:00:07"
     assert place_words({"file": "talk.srt", "time": "00:00:01"}) == "talk.srt, 00:00:01"
+    said = ["2026-03-12 18:04, Ann", "2026-03-12 18:05, Ben"]
+    assert place_words({"file": "_chat.txt", "message": said}) == f"_chat.txt, {said[0]}–{said[1]}"
 
 
 def test_folders_and_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 from support.fake_parts import FakeSource
+from support.read_files import zipped
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
@@ -67,6 +68,26 @@ def part(*given: str) -> Within:
 def files(source: Any, query: str, mode: SearchMode = "hybrid", top_k: int = 10, **fields: Any) -> list[str]:
     found = source.retrieve(Request(query, query, top_k=top_k, mode=mode, **fields), Cancellation())
     return [item.locator["file"] for item in found.evidence]
+
+
+def test_tags_of_notes_of_all_kinds_are_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
+    notes = {
+        "obsidian.md": "The tap drips. #home/tap",
+        "logseq.md": "tags:: home, [[to do]]\n\n- A tap of the kitchen leaks.",
+        "Zim.txt": "Content-Type: text/x-zim-wiki\n\nThe tap drips. @home",
+        "a.bear2bk": zipped({"Tap.textbundle/text.md": "# Tap\n\nThe tap drips. #home #to do#"}),
+        "Tap 0f3c2a9e8d7b4c6a9e1f2d3c4b5a6978.md": "# Tap\n\nTags: home, to do\n\nThe tap drips.",
+        "a.enex": "<en-export><note><tag>Home</tag><content>The tap drips.</content></note></en-export>",
+        "none.md": "The tap drips.",
+    }  # fmt: skip
+    for name, content in notes.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    build_documents_index([tmp_path / name for name in notes], "notes", embedder=FakeEmbedder())
+    with closing(TextSource(store.index_path("text", "notes"), FakeEmbedder())) as source:
+        assert set(files(source, "tap", "words", within=part("#home"))) == set(notes) - {"none.md"}
+        assert files(source, "tap", "words", within=part("#home/tap")) == ["obsidian.md"]
+        assert set(files(source, "tap", "words", within=part("#to do"))) == {"logseq.md", "a.bear2bk", [*notes][4]}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ _PROPERTY_ID = re.compile(r"P[1-9]\d{0,9}")
 _TIME = re.compile(r"(?P<sign>[+-]?)(?P<year>\d{1,16})-(?P<month>\d{2})-(?P<day>\d{2})T.*")
 _IRI = re.compile(r'[a-z][a-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+', re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_UNKNOWN = ("somevalue", "novalue")
+_EARTH = "Q2"
 _WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
 _DAY, _MONTH, _YEAR, _DECADE, _CENTURY, _MILLENNIUM = 11, 10, 9, 8, 7, 6
 # Units that conditions are written in; others are shown by their label.
@@ -175,12 +177,18 @@ def claims_of(entity: dict[str, Any], passed_over: Counter[str] | None = None) -
     """
     base = COMMONS if entity["id"].startswith("M") else WIKIDATA
     for group in entity["claims"].values():
-        for statement in group if isinstance(group, list) else ():
-            snak = statement.get("mainsnak") if isinstance(statement, dict) else None
+        statements = [one for one in group if isinstance(one, dict)] if isinstance(group, list) else []
+        # That the value is unknown, or that there is none, may be what is said first of all.
+        unknown_first = any(
+            one.get("rank") == "preferred" and (one.get("mainsnak") or {}).get("snaktype") in _UNKNOWN
+            for one in statements
+        )
+        for statement in statements:
+            snak = statement.get("mainsnak")
             value = _snak_value(snak)
             if value is None or not isinstance(snak, dict):
                 if passed_over is not None and isinstance(snak, dict):
-                    unknown = snak.get("snaktype") in ("somevalue", "novalue")
+                    unknown = snak.get("snaktype") in _UNKNOWN
                     passed_over[wikibases.UNKNOWN_VALUES if unknown else wikibases.OTHER_VALUES] += 1
                 continue
             rank = statement.get("rank")
@@ -189,7 +197,7 @@ def claims_of(entity: dict[str, Any], passed_over: Counter[str] | None = None) -
                 node_iri(str(statement.get("id", "")), entity["id"], base),
                 snak["property"],
                 *value[:3],
-                rank if rank in ("preferred", "deprecated") else "normal",
+                rank if rank in ("preferred", "deprecated") else "outranked" if unknown_first else "normal",
                 list(_qualifiers(statement.get("qualifiers"))),
                 value.text,
                 value.unit,
@@ -218,7 +226,8 @@ def _snak_value(snak: Any) -> _Value | None:
 def _value(kind: str, value: Any, datatype: Any) -> _Value | None:  # noqa: PLR0911
     """Raises one of the errors that Python has for what is malformed."""
     if kind == "wikibase-entityid":
-        identifier = value.get("id") or f"Q{value['numeric-id']}"
+        letter = "P" if value.get("entity-type") == "property" else "Q"
+        identifier = value.get("id") or f"{letter}{value['numeric-id']}"
         iri = entity_iri(identifier)
         return _Value(iri_term(iri), iri, "entities") if _ENTITY_ID.fullmatch(identifier) else None
     if kind == "time":
@@ -234,7 +243,12 @@ def _value(kind: str, value: Any, datatype: Any) -> _Value | None:  # noqa: PLR0
         return _Value(literal_term(_clean(value["text"]), language=language), None, "texts")
     if kind == "globecoordinate":
         point = f"Point({float(value['longitude']):.10g} {float(value['latitude']):.10g})"
-        return _Value(f'"{point}"^^<{_WKT}>', None, "texts")
+        globe = str(value.get("globe") or _EARTH).rpartition("/")[2]
+        if globe == _EARTH:
+            return _Value(f'"{point}"^^<{_WKT}>', None, "texts")
+        # As Wikidata's RDF has it; shown with the name of the globe.
+        place = f'"<{ENTITY}{globe}> {point}"^^<{_WKT}>'
+        return _Value(place, None, "texts", point, ENTITY + globe) if _ENTITY_ID.fullmatch(globe) else None
     return None
 
 

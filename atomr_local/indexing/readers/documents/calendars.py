@@ -105,11 +105,7 @@ def _properties(data: bytes) -> Iterator[_Property]:
 
 
 def _unquoted(value: str, charset: str) -> str:
-    raw = quopri.decodestring(value.encode("utf-8", "replace"))
-    try:
-        return raw.decode(charset, "replace")
-    except LookupError:
-        return raw.decode("utf-8", "replace")
+    return decoded(quopri.decodestring(value.encode("utf-8", "replace")), charset)
 
 
 def _told(entry: list[_Property]) -> str:

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Literal
 from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Names, TableLines, column_name
 
 # What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1),
-# cells of a table ("Sheet!A5:F5"), or times of a film or a talk ("00:01:30").
-PlaceKind = Literal["page", "slide", "line", "cell", "cells", "time"]
+# cells of a table ("Sheet!A5:F5"), times of a film or talk ("00:01:30"), messages of a chat ("2026-03-12 18:04, Ann").
+PlaceKind = Literal["page", "slide", "line", "cell", "cells", "time", "message"]
 MOST_TEXT = 48 << 20  # characters of one document
 _MOST_NAMES = 50
 # Their headings are names of sheets, or bookmarks of pages whose words stand in the text.
@@ -34,7 +34,8 @@ class Document:
         text: paragraphs, with a blank line between them; rows of tables a line each.
         sections: where headings stand, as (offset, level, heading). The words of a heading are in the text only if
             there are no others below it.
-        places: (offset, place) in order; a place holds until the next one.
+        places: (offset, place) in order; a place holds until the next one. Of a page may follow what is printed on it,
+            and how it was read.
         place_kind: what the places are; None where there are none.
         title: as the document gives it; "" if it gives none.
         aliases: other names that it gives itself.
@@ -45,7 +46,7 @@ class Document:
 
     text: str = ""
     sections: list[tuple[int, int, str]] = field(default_factory=list)
-    places: list[tuple[int, int | str]] = field(default_factory=list)
+    places: list[tuple[Any, ...]] = field(default_factory=list)
     place_kind: PlaceKind | None = None
     title: str = ""
     aliases: list[str] = field(default_factory=list)
@@ -81,9 +82,11 @@ class Writer:
 
     def heading(self, level: int, title: str) -> None:
         """A heading, 1 the highest; what follows stands below it."""
-        if title := short_line(title):
-            self.document.sections.append((self._length, level, title))
+        if short := short_line(title):
+            self.document.sections.append((self._length, level, short))
             self._heading_places.append(self._place)
+        if len(short) < len(title) and len(short) < len(whole := " ".join(title.split())):
+            self.paragraph(whole)
 
     def paragraph(self, text: str, places: Iterable[tuple[int, int | str]] = ()) -> None:
         """A paragraph, a blank line before it.
@@ -347,6 +350,8 @@ _ENTRY = re.compile(rb"<(?:\w+:)?(?:Default|Override)\s[^>]*>")
 _OF_XML = re.compile(rb"""(?i)\b(?:Extension|PartName)\s*=\s*["'](?:[^"']*\.)?xml["']""")
 # What some programs leave of a picture or a link that was taken out; Word passes it over.
 _TO_NOTHING = re.compile(rb"""<(?:\w+:)?Relationship\s[^>]*Target=["'][./\w]*\bNULL["'][^>]*/>""")
+# Looks of cells in two ways; the library for spreadsheets knows only one.
+_ALTERNATIVE = re.compile(rb"(?s)<mc:AlternateContent\b.*?<mc:Fallback>(.*?)</mc:Fallback>\s*</mc:AlternateContent>")
 _STRICT = re.compile(rb"(=\s*[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
 
 
@@ -364,6 +369,8 @@ def _as_usual(name: str, xml: bytes) -> bytes:
         xml = _ENTRY.sub(lambda entry: _MAIN_TYPE.sub(_usual_type, entry[0]), xml)
     if name.endswith(".rels"):
         xml = _TO_NOTHING.sub(b"", xml)
+    if name.endswith("/styles.xml"):
+        xml = _ALTERNATIVE.sub(rb"\1", xml)
     return _STRICT.sub(rb"\1http://schemas.openxmlformats.org/\2/2006/", xml)
 
 
@@ -386,9 +393,9 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
     """
     with _reading(name):
         info = archive.getinfo(name)
-        if info.file_size > MOST_XML:
-            raise UnreadableError(f"its part {name} unpacks to {info.file_size >> 20} MiB: a ZIP bomb?")
-        return archive.read(info)
+        if info.file_size <= MOST_XML:
+            return archive.read(info)
+    raise UnreadableError(f"its part {name} unpacks to {info.file_size >> 20} MiB: a ZIP bomb?")
 
 
 @contextmanager
@@ -397,8 +404,25 @@ def _reading(name: str) -> Iterator[None]:
         yield
     except KeyError as error:
         raise UnreadableError(f"its part {name} is missing") from error
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise UnreadableError(f"its part {name} is damaged: {error}") from error
+
+
+FEWEST_BESIDE_PAGES = 3  # words of a header or footer: "Page of" says nothing without its numbers
+
+
+def comment(author: str, text: str) -> str:
+    """A remark beside the text as it is read."""
+    said = f"Comment by {short_line(author)}" if author.strip() else "Comment"
+    return f"{said}: {text}" if text.strip() else ""
+
+
+def write_margins(writer: Writer, lines: Iterable[str]) -> None:
+    """The words of headers and footers, each once, behind the text; a heading says what they are."""
+    if found := [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line]:
+        writer.heading(1, "Headers and footers")
+        for line in found:
+            writer.line(line)
 
 
 # Tables of documents as lines of their text, and sheets of spreadsheets with the cells of each row.

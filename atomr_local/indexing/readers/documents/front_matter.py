@@ -22,11 +22,13 @@ _UNQUOTED = re.compile(
     r"""(?m)^([ \t]*(?:-[ \t]+)*(?:[^\s:\-"'\[{#][^:\n]*:[ \t]+)?)(?!["'|>{#]|[^\n]*:[ \t]*$)(\S[^\n]*?)[ \t]*$"""
 )
 _MISREAD = re.compile(r"\[\[|[-+.]?\d[\w.:+]*$")
-_NO_FIELDS = frozenset({"title", "aliases", "alias", "tags", "tag", "description", "taxonomies"})
+TAGS = frozenset({"tags", "tag"})
+NO_FIELDS = TAGS | {"title", "aliases", "alias", "description", "taxonomies"}
 # Fields of front matter that are kept for facts; they are stored with every passage.
 _MOST_FIELDS = 40
 _LONGEST_FIELD = 120
 _MOST_VALUES = 10
+_MOST_TAGS = 50
 
 
 def take_front_matter(document: Document, text: str) -> int:
@@ -57,7 +59,7 @@ def take_front_matter(document: Document, text: str) -> int:
         fields, end = found, after.end()
     else:
         return 0
-    _take(document, fields)
+    take_fields(document, fields)
     return end
 
 
@@ -102,34 +104,55 @@ def _quoted(found: re.Match[str]) -> str:
     value = found[2]
     if value.startswith("[") and not value.startswith("[["):
         return found[0]
-    if len(links := _LINK.findall(value)) > 1 and not _LINK.sub("", value).strip(", []"):
-        return f"{found[1]}{json.dumps(links, ensure_ascii=False)}"
-    return f"{found[1]}{json.dumps(value, ensure_ascii=False)}"
+    return f"{found[1]}{json.dumps(_linked(value), ensure_ascii=False)}"
 
 
-def _take(document: Document, found: dict[str, Any]) -> None:
+def _linked(value: str) -> str | list[str]:
+    """The names of several links, where a value is nothing else."""
+    links = _LINK.findall(value)
+    return links if len(links) > 1 and not _LINK.sub("", value).strip(", []") else value
+
+
+def take_fields(document: Document, found: dict[str, Any]) -> None:
+    """Take the fields of front matter, or of the head of a note: title, aliases, tags and the like, and others."""
     fields = {str(key).casefold(): value for key, value in list(found.items())[:100] if isinstance(key, str)}
     if isinstance(within := fields.get("taxonomies"), dict):  # of Zola
         fields = {**within, **fields}
     titles = _names(fields.get("title", ""))
-    document.title = titles[0] if titles else ""
-    document.aliases = _names(fields.get("aliases", fields.get("alias", [])))
-    tags = fields.get("tags", fields.get("tag", []))
-    if tags := _names(tags.replace(",", " ").split() if isinstance(tags, str) else tags):
-        document.details["tags"] = ", ".join(tags)
+    document.title = titles[0] if titles else document.title
+    aliases = fields.get("aliases", fields.get("alias", []))
+    document.aliases += _names(_listed(aliases))
+    for label in sorted(TAGS & fields.keys()):
+        add_tags(document, fields[label])
     for name in ("author", "date", "description"):
         value = fields.get(name)
         text = value.isoformat() if isinstance(value, date) else ", ".join(_names(value or []))
         if text:
             document.details[name] = text
     for label, value in fields.items():
-        if label not in _NO_FIELDS:
+        if label not in NO_FIELDS:
             add_field(document, label, value)
+
+
+def add_tags(document: Document, value: Any) -> None:
+    """Add tags: a list, or a text with commas or blanks between them; what is there already is not added again."""
+    if isinstance(value, str) and not set(",#[") & set(value.strip().lstrip("#")):
+        value = value.split()
+    kept = [tag for tag in document.details.get("tags", "").split(", ") if tag]
+    added = [name.strip("# ").replace(",", " ") for name in _names(_listed(value))]
+    if tags := list(dict.fromkeys(tag for tag in (*kept, *added) if tag))[:_MOST_TAGS]:
+        document.details["tags"] = ", ".join(tags)
+
+
+def _listed(value: Any) -> Any:
+    """A text with commas, or of links, as a list."""
+    value = _linked(value) if isinstance(value, str) else value
+    return re.split(r",|\s+(?=#)", value) if isinstance(value, str) else value
 
 
 def add_field(document: Document, label: str, value: Any) -> None:
     """Keep a field, if its label and its values are short, and there are not too many."""
-    kept = _values(value)
+    kept = _values(_linked(value) if isinstance(value, str) else value)
     if kept and len(label) <= _LONGEST_FIELD // 2 and len(document.fields) < _MOST_FIELDS:
         document.fields.setdefault(label, kept)
 

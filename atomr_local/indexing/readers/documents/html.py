@@ -21,6 +21,7 @@ from atomr_local.indexing.readers.documents.document import (
     short_line,
     write_table,
 )
+from atomr_local.indexing.readers.documents.symbols import numeral
 from atomr_local.indexing.readers.documents.text_file import read_bytes
 from atomr_local.indexing.readers.html_walker import BLOCKS, PASSED_OVER, TABLE_PARTS, VOID, HtmlWalker, OpenTable
 from atomr_local.indexing.readers.lines import decoded, text_encoding
@@ -123,10 +124,16 @@ def parse_html(stream: BinaryIO) -> Document:
 def write_html(writer: Writer, source: bytes | str) -> None:
     """The words of a page; broken markup is read as a browser would."""
     text = source if isinstance(source, str) else page_text(source)
-    page = _Page(writer)
+    _read_page(writer, text, ({}, set())).write()
+
+
+def _read_page(writer: Writer, text: str, notes: _Notes, path: str = "") -> _Page:
+    """A page that is read and not written yet."""
+    page = _Page(writer, notes, path)
     if not page.read(_SUBSET.sub(r"\1", _DECLARATION.sub("", text), count=1), huge=True):
         writer.document.notes.append("its markup is broken; what was read until there is taken")
     page.finish()
+    return page
 
 
 def page_text(source: bytes, declared: str = "") -> str:
@@ -142,6 +149,8 @@ def page_text(source: bytes, declared: str = "") -> str:
 
 # A piece of a page in the order of reading: what writes it, pieces in it, or a note's id that stands there.
 _Block = Callable[[Writer], None] | list["_Block"] | str
+# The blocks of notes by the file and the id, such as "notes.xhtml#n1", and where links to notes lead.
+_Notes = tuple[dict[str, list[_Block]], set[str]]
 _NOTES = frozenset({"footnote", "endnote", "rearnote", "doc-footnote", "doc-endnote", "footnote-definition"})
 _NOTE_LINKS = frozenset({"noteref", "doc-noteref", "footnote-ref"})
 _BACK_LINKS = frozenset({"backlink", "doc-backlink", "footnote-back", "footnote-backref"})
@@ -175,7 +184,12 @@ class _Aside:
 
 
 class _Page(HtmlWalker[_Table]):
-    """The blocks of a page, kept until it ends: a note is then written behind the paragraph that refers to it."""
+    """The blocks of a page, kept until all are read: a note is then written behind the paragraph that refers to it.
+
+    Args:
+        notes: of the page, or of all chapters of a book.
+        path: of a chapter in its book.
+    """
 
     passed_over = (PASSED_OVER - {"form"}) | {"canvas", "map", "dialog", "search", "datalist", "en-crypt"}
     blocks = BLOCKS | {"header", "footer", "figure", "figcaption", "address", "body", "form", "fieldset", "legend"} | {
@@ -183,9 +197,13 @@ class _Page(HtmlWalker[_Table]):
     }  # fmt: skip
     rule = " "
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, notes: _Notes, path: str) -> None:
         super().__init__()
         self._writer = writer
+        self._page = path
+        self._notes, self._noted = notes
+        self._lists: list[tuple[str, int]] = []  # that are open: how their items are numbered, and the last number
+        self._mark = ""  # the number of an item before its first words
         self._words: list[str] = []
         self._annotation: list[str] | None = None  # the TeX of a formula, while it is read
         self._formula = ""
@@ -194,13 +212,12 @@ class _Page(HtmlWalker[_Table]):
         self._bold = 0
         self._data: list[_Table] = []  # those that are open and not for layout
         self._blocks: list[_Block] = []
-        self._notes: dict[str, list[_Block]] = {}  # by id
         self._asides: list[_Aside] = []
         self._depth = 0
         self._path: list[tuple[int, str]] = []  # headings around what is read, asides left out
         self._links: list[_Block] = []  # in-page links since the last block
-        self._noted: set[str] = set()  # where links to notes lead
-        self._link: tuple[str, bool] | None = None  # the open link: where it leads, and whether to a note
+        # The open link: where it leads, whether to a note, and whether to another chapter.
+        self._link: tuple[str, bool, bool] | None = None
         self._script = ""  # of a raised or lowered text that has just begun: its mark behind a number
         self._label = ""
         self._under_others = False  # an aside has ended, and its headings would hold for what follows
@@ -222,9 +239,20 @@ class _Page(HtmlWalker[_Table]):
             self._bold += 1
         elif tag in _SCRIPTS:
             self._script = _SCRIPTS[tag]
+        elif tag in {"ol", "ul"}:
+            start = attributes.get("start", "1")
+            kind = attributes.get("type", "1")[:1] if tag == "ol" else ""
+            self._lists.append((kind, int(start) - 1 if start.isdecimal() and len(start) < 6 else 0))
+        elif tag == "li" and self._lists:
+            kind, number = self._lists[-1]
+            value = attributes.get("value", "")
+            number = int(value) if value.isdecimal() and len(value) < 6 else number + 1
+            self._lists[-1] = (kind, number)
+            noted = any(aside.note for aside in self._asides)
+            self._mark = f"{numeral(number, kind)}. " if kind and not noted else ""
         elif tag == "a" and (address := attributes.get("href")):
-            target = unquote(address[1:]) if address.startswith("#") else ""
-            self._link = (target, bool(_kinds(attributes) & _NOTE_LINKS))
+            target = self._target(address)
+            self._link = (target, bool(_kinds(attributes) & _NOTE_LINKS), not address.startswith("#"))
             if target:
                 self._links.append(target)
                 self._noted |= {target} if self._link[1] else set()
@@ -250,6 +278,17 @@ class _Page(HtmlWalker[_Table]):
             self._script = ""
         elif tag == "a":
             self._link = None
+        elif tag in {"ol", "ul"} and self._lists:
+            self._lists.pop()
+            self._mark = ""
+
+    def _target(self, address: str) -> str:
+        """The place to which a link leads within the page or the book; "" where it leads out of it."""
+        path, _, name = unquote(address).partition("#")
+        if not name or (path and not self._page) or ":" in path:
+            return ""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(self._page), path)) if path else ""
+        return f"{path or self._page}#{name}"
 
     def data(self, data: str) -> None:
         if self._in_title:
@@ -259,10 +298,11 @@ class _Page(HtmlWalker[_Table]):
         if self._annotation is not None:
             self._annotation.append(data)
         if self._link is not None and (marker := _MARKER.fullmatch(data)):
-            target, to_note = self._link
+            target, to_note, elsewhere = self._link
             if to_note:
                 return
             if target and self._words and self._words[-1][-1:] not in _BEFORE_NUMBERS:
+                self._noted |= {target} if elsewhere else set()
                 data = f"[{marker[1]}]"  # never a digit more of the number before it
         if self._script and data.lstrip("-−+")[:1].isdigit() and not self.dropped:
             before = self._words if self._cell is None else self._cell
@@ -271,7 +311,8 @@ class _Page(HtmlWalker[_Table]):
         super().data(data)
 
     def _begin_aside(self, tag: str, attributes: Mapping[str, str]) -> None:
-        name, kinds = attributes.get("id", ""), _kinds(attributes)
+        kinds = _kinds(attributes)
+        name = f"{self._page}#{attributes['id']}" if attributes.get("id") else ""
         note = bool(name) and (name in self._noted or bool(kinds & _NOTES))
         if (note or tag == "aside") and not self.is_dropped(tag, attributes):
             self.flush()
@@ -307,11 +348,14 @@ class _Page(HtmlWalker[_Table]):
         self._blocks.append(block)
 
     def finish(self) -> None:
-        """The page ends: write its blocks."""
+        """The page ends."""
         self.end_tables()
         self.flush()
         while self._asides:
             self._end_aside()
+
+    def write(self) -> None:
+        """Write its blocks."""
         waiting = list(reversed(self._blocks))
         while waiting:
             block = waiting.pop()
@@ -345,6 +389,8 @@ class _Page(HtmlWalker[_Table]):
         return super().is_dropped(tag, attributes)
 
     def take(self, text: str) -> None:
+        if self._mark and not text.isspace():
+            self._mark, text = "", f"{self._mark}{text}"
         if self._asides:
             aside, length = self._asides[-1], len(text.strip())
             aside.letters += length
@@ -448,6 +494,7 @@ def _kinds(attributes: Mapping[str, str]) -> set[str]:
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
+_MOST_CHAPTERS = 192 << 20  # bytes, which are held until all are read
 
 
 def parse_epub(stream: BinaryIO) -> Document:
@@ -467,17 +514,26 @@ def parse_epub(stream: BinaryIO) -> Document:
             items[ref.get("idref")] for ref in root.iterfind(".//{*}spine/{*}itemref") if ref.get("idref") in items
         ]
         title = writer.document.title
+        notes: _Notes = ({}, set())
+        pages: list[_Page] = []
+        read = 0
         for chapter in chapters:
             if chapter.get("media-type") not in PAGE_TYPES:
                 continue
             path = posixpath.normpath(posixpath.join(folder, unquote(chapter.get("href", ""))))
             if path in locked:
                 raise UnreadableError("its chapters are encrypted (DRM)")
-            writer.document.title = ""
             try:
-                write_html(writer, part(archive, path))
+                source = part(archive, path)
             except UnreadableError as error:
                 writer.document.notes.append(str(error))
+                continue
+            read += len(source)
+            if read > _MOST_CHAPTERS:
+                raise UnreadableError(f"its chapters have more than {_MOST_CHAPTERS >> 20} MiB")
+            pages.append(_read_page(writer, page_text(source), notes, path))
+        for page in pages:  # notes may stand in a chapter of their own
+            page.write()
         writer.document.title = title
     if writer.empty and writer.document.notes:
         raise UnreadableError(writer.document.notes[0])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from atomr_local.indexing.readers.documents.chats import is_chat
 from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.zip_kinds import kind_of_zip
 from atomr_local.indexing.readers.lines import head_as_utf8, is_text
@@ -78,8 +79,8 @@ _DATA_HEAD = 1024
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
 _PROSE = frozenset({"", ".txt", ".text", ".log"})
-_RST = frozenset({".rst", ".rest"})
-_HEADED = frozenset({".org", ".adoc", ".asciidoc", ".tex", ".latex"})
+_LIGHT = (".org", ".adoc", ".asciidoc", ".textile", ".wiki", ".mediawiki")
+_MARKUP = dict.fromkeys(_LIGHT, "light markup") | {".rst": "rst", ".rest": "rst", ".tex": "latex", ".latex": "latex"}
 _SETTINGS = frozenset({".properties", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".strings"})
 # JSON, by its content: under these names any, under others what begins with an object or a list of texts.
 _JSON_NAMES = frozenset({".json", ".jsonl", ".ndjson", ".geojson", ".jsonc", ".webmanifest", ".canvas", ".har"})
@@ -101,12 +102,14 @@ _STAMP = re.compile(
 )
 _STAMPED = 0.5  # of the lines
 _LINE = re.compile(rb"(?m)^[^\n]*\S")
-# Pictures that are text.
+# Pictures that are text, and what Outlook alone reads.
 _SVG = re.compile(_BEFORE + rb"<(?:!doctype\s+svg\b|(?:\w+:)?svg[\s>])", re.S)
 _PICTURES = (
     (_SVG, "an SVG image"),
     (re.compile(rb"%!PS-Adobe-\S+ EPSF|\xc5\xd0\xd3\xc6"), "an EPS image"),
     (re.compile(rb"/\* XPM \*/"), "an XPM image"),
+    (re.compile(rb"\x78\x9f\x3e\x22"), "a winmail.dat of Outlook: ask for the mail as HTML or plain text"),
+    (re.compile(rb"!BDN"), "a mailbox of Outlook (PST): export it as MBOX or EML"),
     (re.compile(rb"%!PS"), "a PostScript file: save it as PDF"),
 )
 # The line before each message of a mailbox, and how a line of its header begins.
@@ -122,10 +125,25 @@ _SAVED_NAMES = frozenset({".mht", ".mhtml"})
 _SAVED_TYPE = re.compile(rb"(?im)^Content-Type:\s*(?:multipart/related|text/html)\b")
 # An export of Evernote; a document type with parts of its own could declare entities.
 _ENEX = re.compile(_BEFORE + rb"(?:<!doctype\s+en-export[^\[>]*+>)?+\s*+<en-export[\s>]", re.S)
+_NOTION_PAGE = re.compile(rb'<article id="[\da-f-]{32,36}" class="page (?:sans|serif|mono)')
+# What stands beside notes: records of TextBundle, and the backups of Logseq, by their names.
+_BUNDLE = re.compile(rb'"type"\s*:\s*"net\.daringfireball\.markdown"')
+_LOGSEQ_BACKUP = re.compile(r"\d{4}-\d\d-\d\dt\d\d_\d\d_\d\d\.\d{3}z\.\w+\.(?:md|org|edn)")
+# Chats of Telegram (one, and all), DiscordChatExporter, Discord's own data, Slack, signal-export and Signal.
+_CHAT_JSON = re.compile(
+    rb'\s*+(?:\{\s*+(?:"name":\s*+(?:"(?:[^"\\]|\\.)*+"|null),\s*+)?"type":\s*+"(?:personal_chat|bot_chat|saved_messages'
+    rb'|(?:private|public)_(?:group|supergroup|channel))",\s*+"id":\s*+-?\d+,\s*+"messages":\s*+\['
+    rb'|\{\s*+"about":\s*+"Here is the data you requested|\{\s*+"guild":\s*+\{.{0,4000}?"channel":\s*+\{\s*+"id":'
+    rb'|\[\s*+\{\s*+"ID":\s*+"?\d{15,20}"?,\s*+"Timestamp":\s*+"[^"]*+",\s*+"Contents":'
+    rb'|\[\s*+\{(?=.{0,9999}?"type":\s*+"message")(?=.{0,9999}?"ts":\s*+"\d{10}\.\d{6}")'
+    rb'|\{"date": "\d{4}-\d\d-\d\dT[^"]*+", "sender": "(?:[^"\\]|\\.)*+", "body": "|\{"version":[^\n]*"backupTimeMs":)',
+    re.S,
+)
 _NOTEBOOK = re.compile(rb'"cells"\s*:\s*\[|"nbformat"\s*:')
 _TOLD_BY_CONTENT = frozenset(
     {"pdf", "docx", "pptx", "xlsx", "epub", "opendocument", "rtf", "html", "mail", "mbox", "notebook", "markdown"}
-    | {"subtitles", "calendar", "rst", "headed"}
+    | {"subtitles", "calendar", *_MARKUP.values(), "outlook", "chat", "chat json", "chat archive"}
+    | {"enex", "notion", "notion page", "bundles", "zim wiki", "saved page"}
 )
 
 
@@ -166,13 +184,16 @@ def document_kind(stream: BinaryIO, name: str) -> str:
     if head.startswith(b"{\\rtf"):
         return "rtf"
     if head.startswith(b"\xd0\xcf\x11\xe0"):
-        is_message = name.casefold().endswith((".msg", ".oft")) or "__substg1.0_".encode("utf-16-le") in head
+        if name.casefold().endswith((".msg", ".oft")) or "__substg1.0_".encode("utf-16-le") in head:
+            return "outlook"
         raise UnreadableError(
-            "it is an Outlook message (MSG): save it as EML, HTML or plain text"
-            if is_message
-            else "it is an Office document of before 2007, or one that is encrypted: save it as DOCX, PPTX or XLSX"
+            "it is an Office document of before 2007, or one that is encrypted: save it as DOCX, PPTX or XLSX"
         )
     suffix = PurePosixPath(name.casefold()).suffix
+    if _LOGSEQ_BACKUP.fullmatch(PurePosixPath(name.casefold()).name):
+        raise UnreadableError("it is a backup of Logseq")
+    if suffix == ".json" and _BUNDLE.search(head[:_DATA_HEAD]):
+        raise UnreadableError("it is the record of a TextBundle, and no note")
     readable = is_text(head)
     text = head_as_utf8(head) if readable else head
     _refuse_picture(text, suffix)
@@ -181,12 +202,21 @@ def document_kind(stream: BinaryIO, name: str) -> str:
         raise UnreadableError(f"it is {known.name}" if not known.packed else f"it is {known.name}; unpack it first")
     if not readable:
         raise UnreadableError("it is neither text nor of a kind that is read")
-    return _kind_of_text(text, suffix)
+    return chat_kind(text, name) or _kind_of_text(text, suffix)
+
+
+def chat_kind(head: bytes, name: str) -> str:
+    """The kind of a text that begins so, in UTF-8, if it is a chat; "" of others."""
+    if _CHAT_JSON.match(head):
+        return "chat json"
+    is_prose = PurePosixPath(name.casefold()).suffix in {".md", *_PROSE} - {".log"}
+    return "chat" if is_prose and is_chat(head, name) else ""
 
 
 def _kind_of_text(head: bytes, suffix: str) -> str:
     """The kind of a text that begins so, in UTF-8."""
     marked = (
+        ("notion page", _NOTION_PAGE.search(head)),
         ("html", is_page(head)),
         ("mbox", (line := MBOX_FROM.match(head)) and MBOX_HEADER.match(head, line.end())),
         ("enex", _ENEX.match(head)),
@@ -194,14 +224,14 @@ def _kind_of_text(head: bytes, suffix: str) -> str:
         ("mail", (counted := EMLX.match(head)) and _MAIL.match(head, counted.end())),
         ("mail", _MAIL.match(head) and len(set(_MAIL_FIELD.findall(head[: 1 << 14]))) >= 2),
         ("calendar", _CALENDAR.match(head)),
+        ("zim wiki", head.startswith(b"Content-Type: text/x-zim-wiki")),
         ("subtitles", suffix not in MARKDOWN and _CUES.match(head)),
         ("notebook", suffix == ".ipynb" and _NOTEBOOK.search(head)),
         ("markdown", suffix in MARKDOWN or (not suffix and head.startswith((b"---\n", b"---\r\n")))),
         ("csv", suffix in _TABLES),
         ("json", (_JSON if suffix in _JSON_NAMES else _SURE_JSON).match(head)),
         ("html", is_fragment(head, suffix)),
-        ("rst", suffix in _RST),
-        ("headed", suffix in _HEADED),
+        (_MARKUP.get(suffix, ""), suffix in _MARKUP),
         ("settings", suffix in _SETTINGS),
         ("log", suffix == ".log" or (suffix in _PROSE and _is_log(head))),
         ("text", suffix in _PROSE),

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
+from atomr_local.indexing.readers.documents.calendars import parse_calendar
 from atomr_local.indexing.readers.documents.document import Document, Writer
 from atomr_local.indexing.readers.documents.html import PAGE_TYPES, page_text, write_html
 from atomr_local.indexing.readers.documents.kinds import EMLX, MBOX_FROM, MBOX_HEADER
@@ -30,6 +31,8 @@ _MOST_PARTS = 200
 _FIELDS = ("From", "To", "Cc", "Date")
 _FORWARDED = ("From", "Subject", "To", "Cc", "Date")
 _AS_PLAIN = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/x-patch", "text/x-diff"})
+_CALENDARS = frozenset({"text/calendar", "application/ics"})
+_DESCRIPTION = re.compile(r"; Description: .*?(?=; [A-Z][\w -]+: |\n|$)")
 _ENCODED = re.compile(r"=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=(?:\s*=\?[^?\s]{1,60}\?[bBqQ]\?[^?]*\?=)*")
 # Words of a text; those of scripts without spaces are their characters.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")
@@ -130,18 +133,26 @@ def _parsed(data: bytes) -> EmailMessage:
 
 
 def _message(data: bytes, *, cut: bool) -> Document:
+    document = mail_document(_parsed(data))
+    document.notes[:0] = [_CUT] * cut
+    return document
+
+
+def mail_document(message: EmailMessage) -> Document:
+    """The document of a message: who sends it, its texts, what invites, and the names of what is attached."""
     writer = Writer()
-    if cut:
-        writer.document.notes.append(_CUT)
-    message = _parsed(data)
     title = writer.document.title = _field(message, "Subject")
     writer.paragraph(_head(message, _FIELDS))
     for name, key in (("From", "author"), ("Date", "date")):
         if value := _field(message, name):
             writer.document.details[key] = value
     body = _Body()
-    for text in body.texts(message):
+    texts = body.texts(message)
+    for text in texts:
         text.write(writer)
+    for invitation in body.invitations:
+        # What a text says is told again in the description.
+        writer.paragraph(_DESCRIPTION.sub("", invitation) if any(text.words for text in texts) else invitation)
     writer.document.title = title or writer.document.title
     if body.full:
         writer.document.notes.append(f"only the first {_MOST_PARTS} of its parts were read")
@@ -202,9 +213,11 @@ class _Body:
     Attributes:
         attached: names of what is not read.
         full: there are more parts than are read.
+        invitations: what calendars in it say.
     """
 
     attached: list[str] = field(default_factory=list)
+    invitations: dict[str, None] = field(default_factory=dict)
     full: bool = False
     _parts: int = 0
 
@@ -225,7 +238,9 @@ class _Body:
         attached = part.get_content_disposition() == "attachment"
         if not attached and kind in _AS_PLAIN | PAGE_TYPES:
             return [_Text(_text(part), kind in PAGE_TYPES)]
-        if attached or kind != "text/calendar":  # an invitation says in its text what it is
+        if kind in _CALENDARS:
+            self.invitations[parse_calendar(io.BytesIO(_text(part).encode())).text] = None
+        else:
             self.attached.append(" ".join((part.get_filename() or kind).split())[:100])
         return []
 
@@ -246,7 +261,9 @@ def _field(message: Message[Any, Any], name: str) -> str:
         if not raw.isascii():
             raw = decoded(raw.encode("utf-8", "surrogateescape"), _charset(message))
         raw = _ENCODED.sub(_in_utf8, " ".join(raw.split()))
-        return " ".join(str(policy.default.header_factory(name, raw)).split())[:500]
+        # Names alone, without addresses, are no list of addresses, which leaves out what it does not understand.
+        parsed = policy.default.header_factory(name if "@" in raw or name == "Date" else "Subject", raw)
+        return " ".join(str(parsed).split())[:500]
     except (MessageError, ValueError, IndexError, AttributeError, TypeError):  # headers that the library cannot parse
         return ""
 
@@ -283,10 +300,5 @@ def _text(part: Message[Any, Any]) -> str:
 
 
 def _write_plain(writer: Writer, text: str) -> None:
-    paragraph: list[str] = []
-    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
-        if line.strip():
-            paragraph.append(line)
-        elif paragraph:
-            writer.paragraph(joined(paragraph))
-            paragraph = []
+    for paragraph in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
+        writer.paragraph(joined(line for line in paragraph.split("\n") if line.strip()))

@@ -1,4 +1,4 @@
-"""Notes as programs export them: Evernote's ENEX, Joplin's Markdown with its record, and Notion's archives."""
+"""Notes as programs export them: Evernote's ENEX, Joplin's Markdown with its record, archives of Notion and Bear."""
 
 from __future__ import annotations
 
@@ -18,21 +18,28 @@ from atomr_local.indexing.readers.documents.document import (
     refuse_entities,
     short_line,
 )
-from atomr_local.indexing.readers.documents.html import write_html
+from atomr_local.indexing.readers.documents.front_matter import add_tags
+from atomr_local.indexing.readers.documents.html import parse_html, write_html
 from atomr_local.indexing.readers.documents.kinds import document_kind
 from atomr_local.indexing.readers.documents.mail import MOST_MAILBOX, not_read
 from atomr_local.indexing.readers.documents.notion import is_notion_archive
 from atomr_local.indexing.readers.documents.process import parse
-from atomr_local.indexing.readers.documents.text_file import parse_markdown, read_bytes
+from atomr_local.indexing.readers.documents.text_file import parse_markdown, read_bytes, top_heading
+from atomr_local.indexing.readers.documents.zip_kinds import bundled_title
 
 _HEAD = 1 << 16
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)T\d{6}Z")
-_MOST_TAGS = 50
+_TODO = re.compile(r"""<en-todo\b(?:\s+checked=["'](?:(true)|false)["'])?\s*/?>""")
 # Joplin's own record at the end of a note.
 _RECORD = re.compile(r"(?:\A|\n\n)(id: [0-9a-f]{32})\n((?:\w+:[^\n]*\n)*)type_: (\d+)\s*\Z")
 _LONGEST_RECORD = 16 << 10
 _NOTE = "1"
-_PAGES = frozenset({"markdown", "html", "csv"})  # kinds of what Notion exports
+_PAGES = frozenset({"markdown", "notion page", "html", "csv"})  # kinds of what Notion exports
+# In its HTML: values side by side, pictures of pages, and boxes that are ticked or not.
+_SIDE_BY_SIDE = re.compile(rb"(</(?:span|a)>)(<(?:span|a)\b)")
+_PROPERTIES = re.compile(rb'(?s)<table class="properties">.{0,65536}?</table>')
+_ICON = re.compile(rb'(?s)<div class="page-header-icon[^>]*>.{0,4096}?</div>')
+_NOTION_BOX = re.compile(rb'<div class="checkbox checkbox-(on|off)"></div>')
 
 
 def parse_enex(stream: BinaryIO) -> Iterator[Document]:
@@ -43,11 +50,10 @@ def parse_enex(stream: BinaryIO) -> Iterator[Document]:
     """
     refuse_entities(stream.read(_HEAD))
     stream.seek(0)
-    problems: list[str] = []
-    yield from _told_at_end(_enex_notes(stream, problems), problems)
+    yield from _told_at_end(_enex_notes(stream))
 
 
-def _enex_notes(stream: BinaryIO, problems: list[str]) -> Iterator[Document]:
+def _enex_notes(stream: BinaryIO) -> Iterator[Document | str]:
     from lxml import etree  # type: ignore[import-untyped]
 
     size = -1
@@ -64,18 +70,21 @@ def _enex_notes(stream: BinaryIO, problems: list[str]) -> Iterator[Document]:
                     del element.getparent()[0]
             element.clear()
             if size > MOST_MAILBOX:
-                problems.append(f"notes beyond {MOST_MAILBOX >> 20} million characters of text were not read")
+                yield f"notes beyond {MOST_MAILBOX >> 20} million characters of text were not read"
                 return
     except etree.LxmlError as error:
         if size < 0:
             raise UnreadableError(f"its XML is damaged: {error}") from error
-        problems.append(f"the notes after this one were not read: its XML is damaged: {error}")
+        yield f"the notes after this one were not read: its XML is damaged: {error}"
 
 
-def _told_at_end(documents: Iterator[Document], notes: list[str]) -> Iterator[Document]:
-    """The documents; the last gets the notes, which are complete when it is known to be the last."""
-    last = None
-    for document in documents:
+def _told_at_end(found: Iterator[Document | str]) -> Iterator[Document]:
+    """The documents; the last gets the notes that are found beside them."""
+    last, notes = None, []
+    for document in found:
+        if isinstance(document, str):
+            notes.append(document)
+            continue
         if last is not None:
             yield last
         last = document
@@ -86,15 +95,14 @@ def _told_at_end(documents: Iterator[Document], notes: list[str]) -> Iterator[Do
 
 def _note(element: Any) -> Document:
     writer = Writer()
-    write_html(writer, element.findtext("content") or "")
+    write_html(writer, _TODO.sub(lambda found: f"[{'x' if found[1] else ' '}] ", element.findtext("content") or ""))
     document = writer.done()
     document.title = short_line(element.findtext("title"))
     if date := _DATE.fullmatch(short_line(element.findtext("created"))):
         document.details["date"] = "-".join(date.groups())
     if author := short_line(element.findtext("note-attributes/author")):
         document.details["author"] = author
-    if tags := [short_line(tag.text) for tag in element.findall("tag")[:_MOST_TAGS]]:
-        document.details["tags"] = ", ".join(tags)
+    add_tags(document, [tag.text for tag in element.findall("tag")])
     document.notes += not_read(len(element.findall("resource")), "attachment")
     return document
 
@@ -123,6 +131,52 @@ def parse_note(stream: BinaryIO) -> Document:
     return document
 
 
+# What Bear says of a note.
+_SAID = re.compile(rb'"(trashed|creationDate)"\s*:\s*"?(\d{4}-\d\d-\d\d|1\b)')
+
+
+def parse_bundles(stream: BinaryIO) -> Iterator[Document]:
+    """The notes of a TextBundle that is packed, or of a backup of Bear, which holds one for each; none of its bin.
+
+    Raises:
+        UnreadableError: it is damaged, or unpacks to too much.
+    """
+    with open_zip(stream) as archive:
+        yield from _told_at_end(_bundled(archive))
+
+
+def _bundled(archive: ZipFile) -> Iterator[Document | str]:
+    names = archive.namelist()
+    deleted = empty = 0
+    for name in names:
+        if (title := bundled_title(name)) is None:
+            continue
+        record = str(PurePosixPath(name).with_name("info.json"))
+        said = _SAID.findall(part(archive, record) if record in names else b"")
+        document = parse_markdown(BytesIO(part(archive, name)))
+        if (b"trashed", b"1") in said:
+            deleted += 1
+        elif not document.text.strip():
+            empty += 1
+        else:
+            document.title = document.title or top_heading(document) or title
+            if created := next((value for key, value in said if key == b"creationDate"), b""):
+                document.details.setdefault("date", created.decode())
+            yield document
+    assets = sum("/assets/" in f"/{name}" and not name.endswith("/") for name in names)
+    yield from not_read(deleted, "deleted note")
+    yield from not_read(empty, "note without text")
+    yield from not_read(assets, "attachment")
+
+
+def parse_notion_page(stream: BinaryIO) -> Document:
+    """A page of Notion in HTML: values of a property apart, boxes as in Markdown."""
+    data = _ICON.sub(b"", read_bytes(stream), count=1)
+    data = _PROPERTIES.sub(lambda found: _SIDE_BY_SIDE.sub(rb"\1, \2", found[0]), data, count=1)
+    data = _NOTION_BOX.sub(lambda found: b"[x] " if found[1] == b"on" else b"[ ] ", data)
+    return parse_html(BytesIO(data))
+
+
 def parse_notion(stream: BinaryIO) -> Iterator[Document]:
     """The pages and tables of an export of Notion, one document each; an export in parts has archives in it.
 
@@ -130,18 +184,13 @@ def parse_notion(stream: BinaryIO) -> Iterator[Document]:
         UnreadableError: an archive is damaged, or unpacks to too much.
     """
     with open_zip(stream) as archive:
-        yield from _pages(archive)
+        yield from _told_at_end(_pages(archive))
         for name in filter(is_notion_archive, archive.namelist()):
             with open_zip(BytesIO(part(archive, name))) as inner:
-                yield from _pages(inner)
+                yield from _told_at_end(_pages(inner))
 
 
-def _pages(archive: ZipFile) -> Iterator[Document]:
-    others: list[str] = []
-    yield from _told_at_end(_page_documents(archive, others), others)
-
-
-def _page_documents(archive: ZipFile, others: list[str]) -> Iterator[Document]:
+def _pages(archive: ZipFile) -> Iterator[Document | str]:
     names = set(archive.namelist())
     unread = 0
     for name in archive.namelist():
@@ -154,4 +203,4 @@ def _page_documents(archive: ZipFile, others: list[str]) -> Iterator[Document]:
             yield from parse(BytesIO(data), name)
         except UnreadableError:
             unread += 1
-    others += not_read(unread, "other file")
+    yield from not_read(unread, "other file")

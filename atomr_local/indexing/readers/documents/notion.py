@@ -7,15 +7,16 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from atomr_local.indexing.readers.documents.document import Document
+from atomr_local.indexing.readers.documents.front_matter import TAGS, add_field, add_tags
 
 _NAME = re.compile(r"(.*?) ?[0-9a-f]{32}(?:_all)?")
 _ARCHIVE = re.compile(r"(?i)Export(?:Block)?-[\w-]+\.zip|.*-Part-\d+\.zip")
 _PROPERTY = re.compile(r"([^\W\d_][^:\n]{0,40}): (\S[^\n]*)")
 _MOST_PROPERTIES = 30
 _LONGEST = 300  # characters of a value
-_DETAILS = {"tag": "tags", "tags": "tags", "author": "author"} | dict.fromkeys(
-    ("date", "created", "created time", "created at"), "date"
-)
+_DETAILS = {"author": "author"} | dict.fromkeys(("date", "created", "created time", "created at"), "date")
+# Where the page stands that a property names.
+_TARGET = re.compile(r" \((?:https?://|[^()\n]*\.(?:md|html|csv))[^()\n]*\)")
 
 
 def is_notion_archive(name: str) -> bool:
@@ -26,19 +27,33 @@ def is_notion_archive(name: str) -> bool:
 def is_of_notion(name: str) -> bool:
     """Whether a file of an archive is so named that the archive is an export."""
     path = PurePosixPath(name)
-    return is_notion_archive(name) or (path.suffix in {".md", ".csv", ".html"} and bool(_NAME.fullmatch(path.stem)))
+    return is_notion_archive(name) or (path.suffix in {".md", ".csv", ".html"} and title_in(path.stem) is not None)
 
 
-def name_note(document: Document, name: str) -> None:
-    """Take the title from the name of a file of Notion, and tags and date from the properties at the head of a page."""
-    named = _NAME.fullmatch(PurePosixPath(name).stem)
-    if named is None:
-        return
-    document.title = document.title or named[1].strip()
-    starts = [offset for offset, _ in document.places[:_MOST_PROPERTIES]] if document.place_kind == "line" else []
-    for start, end in pairwise([*starts, len(document.text)]):
-        found = _PROPERTY.fullmatch(document.text[start : min(end, start + 2 * _LONGEST)].strip())
+def title_in(stem: str) -> str | None:
+    """The title in the name of a file of Notion; None where it is none."""
+    named = _NAME.fullmatch(stem)
+    return named and named[1].strip()
+
+
+def properties_of(document: Document) -> None:
+    """Take tags, date and the like, and other fields, from the properties at the head of a page."""
+    if document.place_kind == "line":  # several may be in one paragraph
+        starts = [offset for offset, _ in document.places[:_MOST_PROPERTIES]]
+        spans = pairwise([*starts, len(document.text)])
+        pieces = [document.text[start : min(end, start + 2 * _LONGEST)] for start, end in spans]
+    else:
+        pieces = document.text[: _MOST_PROPERTIES * _LONGEST].splitlines(keepends=True)[:_MOST_PROPERTIES]
+    for piece in pieces:
+        found = _PROPERTY.fullmatch(piece.strip())
         if found is None:
             return
-        if key := _DETAILS.get(found[1].casefold()):
-            document.details.setdefault(key, found[2][:_LONGEST])
+        label, value = found[1].casefold(), _TARGET.sub("", found[2])[:_LONGEST]
+        if label in TAGS:
+            add_tags(document, value.split(","))
+        elif key := _DETAILS.get(label):
+            document.details.setdefault(key, value)
+        else:
+            add_field(document, label, value)
+        if piece.endswith("\n\n"):
+            return

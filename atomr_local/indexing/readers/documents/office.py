@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
+from itertools import islice
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
+    FEWEST_BESIDE_PAGES,
     Document,
     UnreadableError,
     Writer,
+    comment,
     elements_in,
     office_file,
     parse_xml,
     short_line,
+    write_margins,
     write_table,
 )
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.symbols import FRACTION, in_font, joined, mark_of, symbol, with_reading
-from atomr_local.indexing.readers.tables import MOST_SPAN, Cell, cell_of_lines
+from atomr_local.indexing.readers.documents.symbols import (
+    FRACTION,
+    LEVEL,
+    in_font,
+    joined,
+    mark_of,
+    numeral,
+    shown_number,
+    symbol,
+    with_reading,
+)
+from atomr_local.indexing.readers.tables import MOST_SPAN, Cell, cell_of_lines, row_text
 
 # Tables of Word documents and presentations: their cells with what they reach over, and what marks headings.
 
@@ -42,7 +57,8 @@ def word_rows(table: Any, text: Callable[[Any], str]) -> tuple[list[list[Cell]],
     inner: list[Any] = []
     bold_row, bold_column = _styled(table)
     open_above: dict[int, tuple[int, int]] = {}  # column → row and index of the cell that may go on below
-    for number, row in enumerate(children(element, "tr")):
+    kept = (row for row in children(element, "tr") if row.find(f"{WORD}trPr/{WORD}del") is None)
+    for number, row in enumerate(kept):
         properties = row.find(f"{WORD}trPr")
         header = properties is not None and _is_on(properties.find(f"{WORD}tblHeader"))
         cells: list[Cell] = []
@@ -104,8 +120,8 @@ _WRAPPERS = frozenset(f"{WORD}{name}" for name in ("sdt", "sdtContent", "ins", "
 def _styled(table: Any) -> tuple[bool, bool]:
     """Whether the table's style sets its first row, and its first column, off from the others, and it shows that."""
     look = table._tbl.find(f"{WORD}tblPr/{WORD}tblLook")
-    style = getattr(table.style, "element", None)
-    if look is None or style is None:
+    # A table without properties is an error for the library.
+    if look is None or (style := getattr(table.style, "element", None)) is None:
         return False, False
     parts = {part.get(f"{WORD}type") for part in style.iterchildren(f"{WORD}tblStylePr")}
     bits = look.get(f"{WORD}val", "0")
@@ -139,10 +155,12 @@ def _number(element: Any, otherwise: int = 1) -> int:
 
 
 _MOST_DEPTH = 20
-_MOST_FOOTNOTES = 5_000
+_MOST_NOTES = 5_000
 _MOST_FILES, _MOST_FILES_DEEP = 200, 3  # files that stand in a document, and how deep in each other
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_MOST_POINTS = 10_000  # of a series of a chart
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _TEXT_BOX = f"{WORD}txbxContent"
@@ -151,7 +169,7 @@ _RUBY = f"{WORD}ruby"
 _PASSED_OVER = frozenset(
     {f"{WORD}{name}" for name in ("moveFrom", "del", "pPr", "rPr", "sdtPr")}
     | {_TEXT_BOX, _RUBY, f"{_COMPATIBILITY}Fallback"}
-    | {f"{_MATH}{name}" for name in ("f", "sSup", "sSub", "sSubSup", "rad")}
+    | {f"{_MATH}{name}" for name in ("f", "sSup", "sSub", "sSubSup", "rad", "nary", "d")}
 )
 
 
@@ -170,6 +188,7 @@ def parse_docx(stream: BinaryIO, depth: int = 0) -> Document:
         body = _Body(writer, document, depth)
         for element in children(document.element.body, "p", "tbl", "altChunk"):
             body.write(element)
+        write_margins(writer, _margins(document))
     if writer.empty and not writer.document.sections:  # it says nothing but its title
         writer.paragraph(body.title)
     return writer.done()
@@ -183,7 +202,8 @@ class _Body:
         self._writer = writer
         self._document = document
         self._depth = depth
-        self._footnotes = _footnotes(document)
+        self._notes = _notes(document)
+        self._lists = _Lists(document)
         self._files = 0
 
     def write(self, element: Any) -> None:
@@ -196,26 +216,31 @@ class _Body:
             if one.tag == f"{WORD}altChunk":
                 self._write_file(one)
             elif one.tag == f"{WORD}tbl":
-                rows, inner = word_rows(Table(one, self._document._body), _words)
+                rows, inner = word_rows(Table(one, self._document._body), self._marked)
                 write_table(self._writer, rows)
                 waiting += reversed(inner)
             else:
                 self._write_paragraph(one)
-        for reference in _inside(element, f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
+        for reference in _inside(element, *(f"{WORD}{kind}Reference" for kind in _NOTES)):
             kind = reference.tag.removeprefix(WORD).removesuffix("Reference")
-            self._writer.paragraph(self._footnotes.pop((kind, reference.get(f"{WORD}id", "")), ""))
+            self._writer.paragraph(self._notes.pop((kind, reference.get(f"{WORD}id", "")), ""))
         for box in _inside(element, _TEXT_BOX):
             for paragraph in box.iter(f"{WORD}p"):
-                self._writer.paragraph(_words(paragraph))
-        for diagram in _inside(element, _DIAGRAM):
-            _write_diagram(self._writer, diagram, self._document.part)
+                self._writer.paragraph(self._marked(paragraph))
+        _write_drawings(self._writer, _inside(element, _DIAGRAM, f"{_CHART}chart"), self._document.part)
+
+    def _marked(self, element: Any) -> str:
+        """The words of a paragraph with the number that its list gives it."""
+        text = _words(element)
+        mark = self._lists.mark(element) if text.strip() else ""
+        return f"{mark} {text}" if mark else text
 
     def _write_paragraph(self, element: Any) -> None:
         from docx.text.paragraph import Paragraph
 
         style = str(getattr(Paragraph(element, self._document._body).style, "name", "") or "")
         level = style.removeprefix("Heading ")
-        text = _words(element)
+        text = self._marked(element)
         document = self._writer.document
         if style == "Title" and not document.title:
             document.title = self.title = short_line(text)
@@ -262,16 +287,23 @@ def _of_text(element: Any) -> str:
     run = element.getparent()
     place = run.find(f"{WORD}rPr/{WORD}vertAlign")
     mark = mark_of(place.get(f"{WORD}val", "")) if place is not None else ""
-    return mark + in_font(element.text or "", _font(run))
+    return mark + in_font(element.text or "", _font(run)) + (LEVEL if mark else "")
 
 
 def _of_formula(element: Any) -> str:
     """A fraction, a power, a root or the like on one line."""
-    parts: defaultdict[str, str] = defaultdict(str)
+    name = element.tag.removeprefix(_MATH)
+    parts: defaultdict[str, str] = defaultdict(str, chr="∫", begChr="(", endChr=")")
+    for sign in element.iterfind(f"{_MATH}{name}Pr/*[@{_MATH}val]"):
+        parts[sign.tag.removeprefix(_MATH)] = sign.get(f"{_MATH}val", "")
     for child in element.iterchildren("*"):
         text = _words(child)
-        parts[child.tag.removeprefix(_MATH)] += text if _ONE_OPERAND.fullmatch(text) else f"({text})"
-    return _FORMULAS[element.tag.removeprefix(_MATH)].format_map(parts)
+        if name == "d":  # what stands in brackets
+            text = f", {text}" if text and parts["e"] else text
+        elif not _ONE_OPERAND.fullmatch(text):
+            text = f"({text})"
+        parts[child.tag.removeprefix(_MATH)] += text
+    return _FORMULAS[name].format_map(parts)
 
 
 _ONE_OPERAND = re.compile(r"[\d.,]*|[^\W\d]+|\([^()]*\)")
@@ -281,6 +313,8 @@ _FORMULAS = {
     "sSub": "{e}_{sub}",
     "sSubSup": "{e}_{sub}^{sup}",
     "rad": "{deg}√{e}",
+    "nary": "{chr}_{sub}^{sup} {e}",
+    "d": "{begChr}{e}{endChr}",
 }
 
 
@@ -337,19 +371,124 @@ def _inside(element: Any, *names: str) -> Iterator[Any]:
     return (child for child in found if not names or child.tag in names)
 
 
-def _footnotes(document: Any) -> dict[tuple[str, str], str]:
-    """The texts of footnotes and endnotes by kind and id."""
+def _roots(part: Any, *kinds: str) -> Iterator[tuple[str, Any]]:
+    """The parts of these types that a part refers to, as their roots, with what each is."""
+    for relation in part.rels.values():
+        kind = str(relation.reltype).rpartition("/")[2]
+        if kind in kinds and not relation.is_external:
+            yield kind, parse_xml(relation.target_part.blob)
+
+
+def _notes(document: Any) -> dict[tuple[str, str], str]:
+    """The texts of footnotes, endnotes and comments by kind and id."""
     found: dict[tuple[str, str], str] = {}
-    for relation in document.part.rels.values():
-        kind = str(relation.reltype).rpartition("/")[2].removesuffix("s")
-        if kind not in {"footnote", "endnote"} or relation.is_external:
-            continue
-        for note in parse_xml(relation.target_part.blob).iterchildren(f"{WORD}{kind}"):
-            if len(found) >= _MOST_FOOTNOTES:
-                return found
-            lines = map(_words, note.iter(f"{WORD}p"))
-            found[kind, note.get(f"{WORD}id", "")] = " ".join(" ".join(lines).split())
+    for kinds, root in _roots(document.part, *(f"{kind}s" for kind in _NOTES)):
+        kind = kinds.removesuffix("s")
+        for note in islice(root.iterchildren(f"{WORD}{kind}"), _MOST_NOTES):
+            text = " ".join(" ".join(map(_words, note.iter(f"{WORD}p"))).split())
+            text = comment(note.get(f"{WORD}author", ""), text) if kind == "comment" else text
+            found[kind, note.get(f"{WORD}id", "")] = text
     return found
+
+
+def _margins(document: Any) -> Iterator[str]:
+    """The paragraphs of headers and footers without the numbers of pages."""
+    for _, root in sorted(_roots(document.part, "header", "footer"), key=itemgetter(0), reverse=True):
+        for paragraph in root.iter(f"{WORD}p"):
+            counting = counts = False
+            for one in paragraph.iter(*(f"{WORD}{name}" for name in ("fldSimple", "instrText", "fldChar", "t"))):
+                code = (one.text or "") if one.tag == f"{WORD}instrText" else one.get(f"{WORD}instr", "")
+                if _COUNTS_PAGES.search(code):
+                    counts, counting = True, one.tag == f"{WORD}instrText"
+                    for shown in one.iter(f"{WORD}t"):
+                        shown.text = ""
+                elif one.get(f"{WORD}fldCharType") == "end":
+                    counting = False
+                elif counting and one.tag == f"{WORD}t":
+                    one.text = ""
+            text = _words(paragraph)
+            yield text if not counts or len(text.split()) >= FEWEST_BESIDE_PAGES else ""
+
+
+class _Lists:
+    """The numbers that Word shows before the paragraphs of a document's lists (ECMA-376, part 1, 17.9)."""
+
+    def __init__(self, document: Any) -> None:
+        self._styles = {one.get(f"{WORD}styleId"): one for one in document.styles.element.iterchildren(f"{WORD}style")}
+        self._lists: dict[str, str] = {}  # by the ids that paragraphs have of them
+        self._levels: dict[tuple[str, int], Any] = {}
+        self._begins: dict[tuple[str, int], int] = {}
+        self._counts: dict[str, dict[int, int]] = {}
+        for _, root in _roots(document.part, "numbering"):
+            lists = {one.get(f"{WORD}abstractNumId"): one for one in root.iterchildren(f"{WORD}abstractNum")}
+            for num in root.iterchildren(f"{WORD}num"):
+                number = num.get(f"{WORD}numId", "")
+                self._lists[number] = name = _value(num, "abstractNumId")
+                for level in (*lists.get(name, ()), *num.iterfind(f"{WORD}lvlOverride/{WORD}lvl")):
+                    self._levels[number, _count(level.get(f"{WORD}ilvl"))] = level
+                for own in num.iterfind(f"{WORD}lvlOverride/{WORD}startOverride"):
+                    at = _count(own.getparent().get(f"{WORD}ilvl"))
+                    self._begins[number, at] = _count(own.get(f"{WORD}val"))
+
+    def mark(self, paragraph: Any) -> str:
+        """What stands before the paragraph; "" before one of no numbered list."""
+        number, at = self._place(paragraph)
+        level = self._levels.get((number, at))
+        if level is None:
+            return ""
+
+        def of_level(above: int, name: str) -> str:
+            return _value(self._levels.get((number, above)), name)
+
+        before = self._counts.get(self._lists[number], {})
+        # A level begins again below another, unless it says which.
+        counts = {
+            one: count for one, count in before.items()
+            if one <= at or at >= _count(of_level(one, "lvlRestart") or str(one))
+        }  # fmt: skip
+        for above in range(at):
+            counts.setdefault(above, _count(of_level(above, "start")))
+        begin = counts[at] + 1 if at in counts else _count(of_level(at, "start"))
+        counts[at] = self._begins.pop((number, at), begin)
+        self._counts[self._lists[number]] = counts
+        if _value(level, "numFmt") in {"bullet", "none"}:
+            return ""
+        plain = _is_on(level.find(f"{WORD}isLgl"))
+
+        def shown(found: re.Match[str]) -> str:
+            above = int(found[1]) - 1
+            kind = "decimal" if plain else of_level(above, "numFmt")
+            return "" if kind == "none" else numeral(counts.get(above, 0), _NUMERALS.get(kind, "1"))
+
+        return _PLACE_OF_LEVEL.sub(shown, _value(level, "lvlText")).strip()
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """The id of the paragraph's list, and its level from 0; its style may give them."""
+        number = level = ""
+        look = paragraph.find(f"{WORD}pPr")
+        style = _value(look, "pStyle")
+        for _ in range(_MOST_DEPTH):
+            number = number or _value(look, f"numPr/{WORD}numId")
+            level = level or _value(look, f"numPr/{WORD}ilvl")
+            if (given := self._styles.get(style)) is None:
+                break
+            look, style = given.find(f"{WORD}pPr"), _value(given, "basedOn")
+        return number, _count(level)
+
+
+_NOTES = ("footnote", "endnote", "comment")
+_COUNTS_PAGES = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
+_PLACE_OF_LEVEL = re.compile(r"%([1-9])")
+_NUMERALS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
+
+
+def _value(element: Any, name: str) -> str:
+    found = element.find(f"{WORD}{name}") if element is not None else None
+    return str(found.get(f"{WORD}val", "")) if found is not None else ""
+
+
+def _count(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 6 else 0
 
 
 def parse_pptx(stream: BinaryIO) -> Document:
@@ -362,11 +501,16 @@ def parse_pptx(stream: BinaryIO) -> Document:
         for number, slide in enumerate(presentation.slides, 1):
             writer.at(number)
             title = slide.shapes.title
-            if title is not None:
-                writer.heading(1, _drawn_text(title.text_frame))
-            _write_shapes(writer, slide.shapes, 0, title.shape_id if title is not None else None)
+            frame = getattr(title, "text_frame", None)  # a picture may stand in place of it
+            text = _drawn_text(frame) if frame is not None else ""
+            if text.strip() or writer.document.sections:  # the title before holds for its own slide
+                writer.heading(1, text if text.strip() else f"Slide {number}")
+            _write_shapes(writer, slide.shapes, 0, title.shape_id if text.strip() else None)
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
                 writer.paragraph(_drawn_text(notes))
+            for _, root in _roots(slide.part, "comments"):
+                for words in root.iter("{*}text", f"{_DRAWING}p"):
+                    writer.paragraph(comment("", _drawn_words(words) or words.text or ""))
     return writer.done()
 
 
@@ -382,24 +526,83 @@ def _write_shapes(writer: Writer, shapes: Any, depth: int, title: int | None = N
         elif getattr(shape, "has_table", False):
             write_table(writer, slide_rows(shape.table))
         elif shape.has_text_frame:
-            for paragraph in shape.text_frame.paragraphs:
-                writer.line(_drawn_words(paragraph._p))
-        for diagram in shape._element.iterchildren(f"{_DRAWING}graphic"):
-            for ids in diagram.iter(_DIAGRAM):
-                _write_diagram(writer, ids, shape.part)
+            for line in _numbered(paragraph._p for paragraph in shape.text_frame.paragraphs):
+                writer.line(line)
+        for drawing in shape._element.iterchildren(f"{_DRAWING}graphic"):
+            _write_drawings(writer, drawing.iter(_DIAGRAM, f"{_CHART}chart"), shape.part)
     for alternatives in shapes._spTree.iterchildren(_ALTERNATIVES):
-        # The first of several ways to show one shape.
-        for paragraph in alternatives[0].iter(f"{_DRAWING}p") if len(alternatives) else ():
-            writer.line(_drawn_words(paragraph))
+        write_shape_words(writer, alternatives)
 
 
-def _write_diagram(writer: Writer, ids: Any, part: Any) -> None:
-    """The words of a diagram (SmartArt), which stand in a part of their own."""
-    relation = part.rels.get(ids.get(f"{_RELATION}dm", ""))
-    if relation is None or relation.is_external:
-        return
-    for paragraph in parse_xml(relation.target_part.blob).iter(f"{_DRAWING}p"):
-        writer.line(_drawn_words(paragraph))
+def _numbered(paragraphs: Iterable[Any]) -> Iterator[str]:
+    """The words of paragraphs of a shape, with the numbers that its lists show."""
+    counts: dict[int, int] = {}
+    for paragraph in paragraphs:
+        words = _drawn_words(paragraph)
+        look = paragraph.find(f"{_DRAWING}pPr")
+        level = _count(look.get("lvl")) if look is not None else 0
+        auto = look.find(f"{_DRAWING}buAutoNum") if look is not None else None
+        counts = {at: count for at, count in counts.items() if at < level or (at == level and auto is not None)}
+        if auto is not None and words.strip():
+            kind = str(auto.get("type", ""))
+            counts[level] = counts.get(level, (_count(auto.get("startAt")) or 1) - 1) + 1
+            letter = "a" if kind.startswith("alpha") else "i" if kind.startswith("roman") else "1"
+            number = numeral(counts[level], letter.upper() if "Uc" in kind else letter)
+            words = f"{number}{')' if 'Paren' in kind else '.' if 'Period' in kind else ''} {words}"
+        yield words
+
+
+def write_shape_words(writer: Writer, element: Any) -> None:
+    """The words of all shapes in an element, of those that are there in two ways the first."""
+    for one in elements_in(element, _is_drawn):
+        if one.tag == f"{_DRAWING}p":
+            writer.line(_drawn_words(one))
+
+
+def _write_drawings(writer: Writer, found: Iterable[Any], part: Any) -> None:
+    """The words of diagrams (SmartArt) and charts, which stand in parts of their own.
+
+    Args:
+        found: what refers to them, in the part.
+    """
+    for one in found:
+        relation = part.rels.get(one.get(f"{_RELATION}{'dm' if one.tag == _DIAGRAM else 'id'}", ""))
+        if relation is None or relation.is_external:
+            continue
+        root = parse_xml(relation.target_part.blob)
+        if one.tag == _DIAGRAM:
+            for paragraph in root.iter(f"{_DRAWING}p"):
+                writer.line(_drawn_words(paragraph))
+        else:
+            write_chart(writer, root)
+
+
+def write_chart(writer: Writer, root: Any) -> None:
+    """The titles of a chart of Office, and its values, a line for each category: "1931; Herring: 47"."""
+    for title in root.iter(f"{_CHART}title"):
+        writer.line(" ".join([*map(_drawn_words, title.iter(f"{_DRAWING}p")), *_points(title).values()]))
+    columns: list[tuple[str, dict[int, str]]] = []
+    for series in islice(root.iter(f"{_CHART}ser"), MOST_SPAN):
+        name, *found = (
+            next(map(_points, series.iterchildren(*(f"{_CHART}{one}" for one in parts))), {})
+            for parts in (("tx",), ("cat", "xVal"), ("val", "yVal"))
+        )
+        columns += [("", found[0])] if not columns else []
+        columns.append((" ".join(name.values()), found[1]))
+    names = [name for name, _ in columns]
+    for number in sorted({number for _, points in columns for number in points}):
+        writer.line(row_text(names, [points.get(number, "") for _, points in columns]))
+
+
+def _points(element: Any) -> dict[int, str]:
+    """The texts or numbers that a chart keeps, by their index; those of several levels together."""
+    code = element.findtext(f".//{_CHART}formatCode") or "General"
+    found: dict[int, str] = {}
+    for point in islice(element.iter(f"{_CHART}pt"), _MOST_POINTS):
+        text = shown_number(" ".join((point.findtext(f"{_CHART}v") or "").split()), code)
+        number = _count(point.get("idx"))
+        found[number] = f"{text} {found.get(number, '')}".strip()
+    return found
 
 
 def _drawn_text(frame: Any) -> str:
@@ -422,6 +625,7 @@ def _drawn_words(paragraph: Any) -> str:
             if special is not None:
                 text = in_font(text, str(special.get("typeface", "")), private=True)
             words.append(in_font(text, str(latin.get("typeface", ""))) if latin is not None else text)
+            words.append(LEVEL if len(words) > 1 and words[-2] else "")
     return joined(words)
 
 

@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import posixpath
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
+    FEWEST_BESIDE_PAGES,
     Document,
     UnreadableError,
     Writer,
+    comment,
     elements_in,
     open_zip,
     parse_xml,
     part,
     short_line,
+    write_margins,
     write_sheet,
     write_table,
 )
-from atomr_local.indexing.readers.documents.symbols import LOWERED, RAISED, in_font, joined, mark_of, with_reading
-from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Merged, Names, cell_of_lines
+from atomr_local.indexing.readers.documents.symbols import (
+    LEVEL,
+    LOWERED,
+    RAISED,
+    in_font,
+    joined,
+    mark_of,
+    numeral,
+    with_reading,
+)
+from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Merged, Names, cell_of_lines, column_name
 
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
-HIDDEN = frozenset({f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}note-citation"})
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_PAGE_NUMBERS = frozenset({f"{TEXT}page-number", f"{TEXT}page-count"})
+HIDDEN = _PAGE_NUMBERS | {
+    f"{TEXT}tracked-changes", f"{TEXT}note-citation", f"{_SVG}title", f"{_SVG}desc", f"{OFFICE}annotation-end",
+}  # fmt: skip
 _SPACES = frozenset({f"{TEXT}s", f"{TEXT}tab"})
 _PARAGRAPHS = frozenset({f"{TEXT}p", f"{TEXT}h"})
 _DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
-_APART = frozenset({f"{TEXT}note", *(f"{_DRAW}{name}" for name in ("frame", "custom-shape", "text-box", "g", "rect"))})
+_ANNOTATION = f"{OFFICE}annotation"
+_APART = frozenset(
+    {f"{TEXT}note", _ANNOTATION, *(f"{_DRAW}{name}" for name in ("frame", "custom-shape", "text-box", "g", "rect"))}
+)
 _RUBY = f"{TEXT}ruby"
 # Spans whose style raises or lowers them, as they are called while they are read.
 _MARKED_SPANS = {RAISED: f"{TEXT}raised", LOWERED: f"{TEXT}lowered"}
 _MARKS = {tag: mark for mark, tag in _MARKED_SPANS.items()}
-_CLOSED = _PARAGRAPHS | HIDDEN | {f"{TABLE}table"}
+_CLOSED = _PARAGRAPHS | HIDDEN | _APART | {f"{TABLE}table"}
+_CELL = "cell"  # an attribute of our own: of what stands in a cell of a sheet
 _HEADER_ROWS = f"{TABLE}table-header-rows"
 _GROUPS = frozenset({f"{TABLE}table-rows", f"{TABLE}table-row-group", _HEADER_ROWS})
 _CELLS = frozenset({f"{TABLE}table-cell", f"{TABLE}covered-table-cell"})
@@ -65,7 +88,10 @@ def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Ite
     number = 1
     for row, header in _rows(table):
         many = _number(row, "rows-repeated", _MOST_ROWS)
+        before = len(inner)
         cells, begin = _cells(row, headings, inner, header=header)
+        for one in inner[before:]:
+            one.set(_CELL, f"{one.get(_CELL, 'A')}{number}")
         if cells:
             for i in range(min(many, _MOST_REPEATED)):
                 yield number + i, merged.filled(number + i, cells, begin)
@@ -100,7 +126,7 @@ def words_of(element: Any, behind: list[Any]) -> str:
             words.append(" " if one.tag in _SPACES else "\n")
         words.append(_MARKS.get(one.tag, "") + (one.text or ""))
         for child in reversed(one):
-            waiting += (child.tail or "", child)
+            waiting += ((LEVEL if child.tag in _MARKS else "") + (child.tail or ""), child)
     return joined(words)
 
 
@@ -120,8 +146,11 @@ def _cells(
     for cell in row:
         if cell.tag not in _CELLS:
             continue
+        before = len(inner)
         paragraphs = list(_paragraphs(cell, inner))
         words = "\n".join(words_of(one, inner) for one in paragraphs)
+        for one in inner[before:]:
+            one.set(_CELL, column_name(len(cells)))
         named = {cell.get(f"{TABLE}style-name", "")} | {one.get(f"{TEXT}style-name", "") for one in paragraphs}
         rows, columns = _number(cell, "rows-spanned", _MOST_ROWS), _number(cell, "columns-spanned", MOST_COLUMNS)
         if rows > 1 or columns > 1:
@@ -138,7 +167,7 @@ def _paragraphs(cell: Any, inner: list[Any]) -> Iterator[Any]:
     for child in elements_in(cell, lambda one: one.tag not in _CLOSED):
         if child.tag in _PARAGRAPHS:
             yield child
-        elif child.tag == f"{TABLE}table":
+        elif child.tag in _CLOSED - HIDDEN:
             inner.append(child)
 
 
@@ -151,6 +180,10 @@ def _number(element: Any, what: str, most: int) -> int:
 # OpenDocument: text, spreadsheets and presentations of LibreOffice and others.
 
 _MOST_DEPTH = 100
+_MOST_OBJECTS = 1_000
+_CHART = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_PRESENTATION = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 
 
 def parse_opendocument(stream: BinaryIO) -> Document:
@@ -158,7 +191,11 @@ def parse_opendocument(stream: BinaryIO) -> Document:
         if b"encryption-data" in part(archive, "META-INF/manifest.xml"):
             raise UnreadableError("it is encrypted with a password")
         root = parse_xml(part(archive, "content.xml"))
-        meta = parse_xml(part(archive, "meta.xml")) if "meta.xml" in archive.namelist() else None
+        meta, styles = (
+            parse_xml(part(archive, name)) if name in archive.namelist() else None
+            for name in ("meta.xml", "styles.xml")
+        )
+        _put_in_objects(archive, root)
     body = next(root.iter(f"{OFFICE}body"), None)
     content = next(iter(body), None) if body is not None else None
     if content is None:
@@ -169,18 +206,114 @@ def parse_opendocument(stream: BinaryIO) -> Document:
         _take_meta(writer.document, meta)
     headings = heading_styles(root)
     _apply_styles(root)
+    _number_lists(content, [one for one in (root, styles) if one is not None])
     if sort == "spreadsheet":
         for table in content.iterchildren(f"{TABLE}table"):
-            sheet = table.get(f"{TABLE}name", "")
-            writer.heading(1, sheet)
-            write_sheet(writer, numbered_rows(table, headings, []), sheet, Names.POSSIBLE)
+            if table.find(f"{TABLE}table-source") is None:  # of another file, from which some values come
+                _write_sheet(writer, table, headings)
     elif sort == "presentation":
         for number, page in enumerate(content.iter(f"{_DRAW}page"), 1):
             writer.at(number)
+            titles = page.findall(f"{_DRAW}frame[@{_PRESENTATION}class='title']")
+            title = " ".join(words_of(one, []) for frame in titles for one in frame.iter(*_PARAGRAPHS))
+            if title.strip() or writer.document.sections:  # the title before holds for its own slide
+                writer.heading(1, title if title.strip() else f"Slide {number}")
+            for frame in titles:
+                page.remove(frame)
             _write_blocks(writer, page, headings, 0)
     else:
         _write_blocks(writer, content, headings, 0)
+        if styles is not None:
+            write_margins(writer, _margins(styles))
     return writer.done()
+
+
+def _write_sheet(writer: Writer, table: Any, headings: frozenset[str]) -> None:
+    """The rows of a sheet, and behind them the remarks, boxes and charts in it."""
+    sheet = table.get(f"{TABLE}name", "")
+    writer.heading(1, sheet)
+    inner: list[Any] = []
+    write_sheet(writer, numbered_rows(table, headings, inner), sheet, Names.POSSIBLE)
+    for one in (*inner, *table.iterchildren(f"{TABLE}shapes")):
+        writer.at(f"{sheet}!{one.get(_CELL, 'A1')}")
+        _write_blocks(writer, [one], headings, 0)
+
+
+def _margins(styles: Any) -> Iterator[str]:
+    """The paragraphs of headers and footers without the numbers of pages."""
+    names = (f"{_STYLE}{name}{which}" for name in ("header", "footer") for which in ("", "-first", "-left"))
+    for margin in styles.iter(*names):
+        for paragraph in margin.iter(*_PARAGRAPHS):
+            text = words_of(paragraph, [])
+            counts = next(paragraph.iter(*_PAGE_NUMBERS), None) is not None
+            yield text if not counts or len(text.split()) >= FEWEST_BESIDE_PAGES else ""
+
+
+def _put_in_objects(archive: zipfile.ZipFile, root: Any) -> None:
+    """Put the titles and the values of charts, and the words of formulas, where the document shows them."""
+    names = set(archive.namelist())
+    for shown in islice(list(root.iter(f"{_DRAW}object")), _MOST_OBJECTS):
+        name = posixpath.normpath(f"{shown.get(_LINK, '')}/content.xml")
+        inner = parse_xml(part(archive, name)) if name in names else shown
+        for chart in inner.iter(f"{_CHART}chart"):
+            titles = [line for title in chart.iter(f"{_CHART}title") for line in title.iter(f"{TEXT}p")]
+            shown.extend((*titles, *chart.iterchildren(f"{TABLE}table")))
+        for formula in inner.iter("{http://www.w3.org/1998/Math/MathML}annotation"):
+            frame = shown.getparent()
+            for child in list(frame):
+                frame.remove(child)
+            frame.tag, frame.text = f"{TEXT}span", f" {' '.join((formula.text or '').split())} "
+            break
+
+
+def _number_lists(content: Any, roots: Sequence[Any]) -> None:
+    """Write the numbers that lists and headings show before their words."""
+    levels: dict[tuple[str, int], Any] = {}
+    for level in (one for root in roots for one in root.iter(f"{TEXT}list-level-style-number", _OUTLINE)):
+        name = level.getparent().get(f"{_STYLE}name", "") if level.tag != _OUTLINE else ""
+        levels.setdefault((name, _whole(level, "level")), level)
+    counts: dict[Any, int] = {}  # of each list
+    ended: dict[str, int] = {}  # with which number the last list of a style has ended
+    outline = [0] * _MOST_LEVELS
+    for item in content.iter(f"{TEXT}list-item", f"{TEXT}h"):
+        above = list(item.iterancestors(f"{TEXT}list"))
+        if not above:
+            name, depth, first = "", min(_whole(item, "outline-level"), _MOST_LEVELS), item
+            outline = [*outline[: depth - 1], outline[depth - 1] + 1] + [0] * (_MOST_LEVELS - depth)
+            numbers = outline[:depth]
+        elif item.tag == f"{TEXT}list-item":
+            name = next((style for one in above if (style := one.get(f"{TEXT}style-name"))), "-")
+            depth, first = len(above), next(item.iterchildren(*_PARAGRAPHS), None)
+            level = levels.get((name, depth))
+            before = _whole(level, "start-value") - 1 if level is not None else 0
+            goes_on = above[0].get(f"{TEXT}continue-list") or above[0].get(f"{TEXT}continue-numbering") == "true"
+            before = ended.get(name, before) if goes_on and depth == 1 else before
+            own = item.get(f"{TEXT}start-value") is not None
+            counts[above[0]] = _whole(item, "start-value") if own else counts.get(above[0], before) + 1
+            ended[name] = counts.get(above[-1], 0)
+            numbers = [counts.get(one, 1) for one in reversed(above)]
+        else:
+            continue
+        level = levels.get((name, depth))
+        if level is None or not level.get(_FORMAT) or first is None or not "".join(first.itertext()).strip():
+            continue
+        shown = [
+            numeral(numbers[at - 1], levels.get((name, at), level).get(_FORMAT, ""))
+            for at in range(max(1, depth - _whole(level, "display-levels") + 1), depth + 1)
+        ]
+        around = (level.get(f"{_STYLE}num-prefix", ""), ".".join(shown), level.get(f"{_STYLE}num-suffix", ""))
+        first.text = f"{''.join(around).strip()} {first.text or ''}"
+
+
+_MOST_LEVELS = 10
+_OUTLINE = f"{TEXT}outline-level-style"
+_FORMAT = f"{_STYLE}num-format"
+
+
+def _whole(element: Any, name: str) -> int:
+    """A number from 1 that an attribute tells."""
+    text = element.get(f"{TEXT}{name}", "1")
+    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 
 
 def _apply_styles(root: Any) -> None:
@@ -197,12 +330,16 @@ def _apply_styles(root: Any) -> None:
             span.tag = _MARKED_SPANS[mark]
 
 
-def _write_blocks(writer: Writer, element: Any, headings: frozenset[str], depth: int) -> None:
+def _write_blocks(writer: Writer, element: Iterable[Any], headings: frozenset[str], depth: int) -> None:
     if depth > _MOST_DEPTH:
         raise UnreadableError(f"its elements are nested more than {_MOST_DEPTH} deep")
     for child in element:
         tag = child.tag
         if tag in HIDDEN or not isinstance(tag, str):
+            continue
+        if tag == _ANNOTATION:
+            said = " ".join(words_of(one, []) for one in child.iter(*_PARAGRAPHS))
+            writer.paragraph(comment(child.findtext("{*}creator", ""), " ".join(said.split())))
             continue
         behind: list[Any] = []
         if tag == f"{TEXT}h":
@@ -219,8 +356,7 @@ def _write_blocks(writer: Writer, element: Any, headings: frozenset[str], depth:
                 behind += (one for one in inner if one.tag != f"{TABLE}table")
         else:
             _write_blocks(writer, child, headings, depth + 1)
-        for one in behind:
-            _write_blocks(writer, one, headings, depth + 1)
+        _write_blocks(writer, behind, headings, depth + 1)
 
 
 def _take_meta(document: Document, meta: Any) -> None:

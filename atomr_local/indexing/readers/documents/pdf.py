@@ -16,7 +16,9 @@ from rapidfuzz import fuzz
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, short_line, write_table
 from atomr_local.indexing.readers.documents.pdf_form import write_fields
+from atomr_local.indexing.readers.documents.pdf_ocr import PageReader
 from atomr_local.indexing.readers.documents.pdf_page import Line, TextPage
+from atomr_local.indexing.readers.tables import Names
 
 _MOST_PAGES = 20_000
 _MOST_OUTLINE = 5_000
@@ -24,6 +26,9 @@ _LONGEST_HEADING = 120
 _MOST_HEADING_LINES = 4
 _LARGER = 1.12  # letters of a heading, to those of the text
 _LEVELS = 3
+_SMALL = 0.92  # letters of a footnote
+_NO_NAME = re.compile(r"[.,:]\d*\W*$")  # a sentence, a label or an amount
+_NOTE = re.compile(r"(?:\d{1,3}(?![\d.,])|[*†‡§¶]+)\s?[^\W\d]")
 # A line at the top or the foot of so many of the pages, or of those on the left or the right, is no text of theirs.
 _REPEATED = 0.5
 _REPEATED_ON_SIDE = 0.75
@@ -37,10 +42,22 @@ _SENTENCE_END = re.compile(r"[.!?:;。！？]['\")\]”’]*$")
 _OWN_LINE = re.compile(r"\s*(?:[-*•–▪◦]|\(?\d{1,3}[.)]\s)")
 _SHORT_LINE = 0.7
 _FEW = 20  # letters; a page with fewer has no text worth the name
-_ADVICE = "Run OCR over it first, such as ocrmypdf"
+_LONGEST_LABEL = 20
+# A section of InDesign, and what a citation says itself.
+_BEFORE_LABEL = re.compile(r"^(?:Sec\w{1,3}:|p(?:age|\.)\s*(?=[\divxlc]))", re.I)
+_ADVICE = "Build the index with --ocr eng, or run ocrmypdf over it first"
+_BY_OCR = "read by OCR"
 
 
-def parse_pdf(stream: BinaryIO) -> Document:
+def parse_pdf(stream: BinaryIO, ocr: str = "") -> Document:
+    """The text of a PDF.
+
+    Args:
+        ocr: languages of Tesseract, for pages whose letters are pictures or cannot be told; "" leaves them out.
+
+    Raises:
+        UnreadableError: it is damaged, encrypted or has too many pages; or no page has text.
+    """
     import pypdfium2
 
     try:
@@ -53,14 +70,23 @@ def parse_pdf(stream: BinaryIO) -> Document:
         pdf.init_forms()
     if len(pdf) > _MOST_PAGES:
         raise UnreadableError(f"it has {len(pdf)} pages, more than {_MOST_PAGES}")
-    missing = _Missing()
-    pages = [_read_page(pdf, number, missing) for number in range(len(pdf))]
-    missing.check(len(pages))
+    labels = _labels(pdf)
+    missing = _Missing(labels)
+    reader = PageReader(ocr) if ocr else None
+    pages = [_read_page(pdf, number, missing, reader) for number in range(len(pdf))]
+    missing.check(len(pages), ocr)
     writer = Writer("page")
     body = _sizes(pages).most_common(1)[0][0]
     pages = _without_running_lines(pages, body)
     _write_pages(writer, pages, body, _outline(pdf))
+    if writer.empty:  # its lines are all headings
+        for number, page in enumerate(pages, 1):
+            writer.at(number)
+            writer.paragraph(_shown([line for line in page if line.text] or [Line("")]))
     document = writer.done()
+    told = {number: [label] for number, label in labels.items()}
+    told |= {number: [labels.get(number, str(number)), _BY_OCR] for number in missing.by_ocr}
+    document.places = [(*place, *told.get(place[1], ())) for place in document.places]
     document.title = _title(pdf) or _largest(pages[0], body)
     if author := short_line(pdf.get_metadata_value("Author")):
         document.details["author"] = author
@@ -74,23 +100,26 @@ _Heading = tuple[int, str, int]
 
 @dataclass(slots=True)
 class _Missing:
-    """What the pages lack: their numbers, from 1."""
+    """What the pages lack: their numbers, from 1. `labels` is what is printed on them where that differs."""
 
+    labels: dict[int, str]
     empty: list[int] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
     unmapped: list[int] = field(default_factory=list)
     tables: list[int] = field(default_factory=list)
+    by_ocr: list[int] = field(default_factory=list)
     pictures: bool = False
 
-    def check(self, pages: int) -> None:
+    def check(self, pages: int, ocr: str) -> None:
         """Raise an error if no page has text."""
         if len(self.empty) + len(self.broken) < pages:
             return
         many = "1 page has" if pages == 1 else f"{pages} pages have"
+        advice = "OCR found no sure text" if ocr else _ADVICE
         if self.unmapped:
-            raise UnreadableError(f"its fonts do not say which letters they show. {_ADVICE}")
+            raise UnreadableError(f"its fonts do not say which letters they show. {advice}")
         if self.pictures:
-            raise UnreadableError(f"its {many} pictures but no text: a scan? {_ADVICE}")
+            raise UnreadableError(f"its {many} pictures but no text: a scan? {advice}")
         raise UnreadableError("its pages cannot be read" if self.broken else f"its {many} no text")
 
     def notes(self) -> list[str]:
@@ -98,17 +127,39 @@ class _Missing:
             (self.empty, "no text on {}" + ": scanned?" * self.pictures),
             (self.broken, "{} cannot be read"),
             (self.unmapped, "letters on {} are left out: their font does not say what they show"),
+            (self.by_ocr, "{} read by OCR: letters and figures may be wrong"),
             (self.tables, "a table on {} is left out: it is not sure what belongs to which row"),
         )
-        return [words.format(_pages_text(pages)) for pages, words in told if pages]
+        return [words.format(self._named(pages)) for pages, words in told if pages]
+
+    def _named(self, pages: list[int]) -> str:
+        shown = ", ".join(f"{self.labels[one]} ({one})" if one in self.labels else str(one) for one in pages[:5])
+        more = f" and {len(pages) - 5} more" if len(pages) > 5 else ""
+        return f"{'page' if len(pages) == 1 else 'pages'} {shown}{more}"
 
 
-def _read_page(pdf: Any, number: int, missing: _Missing) -> list[Line]:
+def _labels(pdf: Any) -> dict[int, str]:
+    """By page from 1: what is printed on it, where the file gives that and it is not the page's number."""
+    found = {}
+    for number in range(1, len(pdf) + 1):
+        label = ""
+        with suppress(UnicodeDecodeError):
+            label = _BEFORE_LABEL.sub("", short_line(pdf.get_page_label(number - 1)))
+        if label not in {"", str(number)} and label.isprintable() and len(label) <= _LONGEST_LABEL:
+            found[number] = label
+    return found
+
+
+def _read_page(pdf: Any, number: int, missing: _Missing, reader: PageReader | None) -> list[Line]:
     import pypdfium2
 
     try:
         page = pdf[number]
         with TextPage(page) as text:
+            lacking = text.unmapped >= _FEW or sum(line.length for line in text.lines) < _FEW
+            if lacking and reader is not None and (lines := reader.lines(page)):
+                text.lines, text.unmapped = lines, 0
+                missing.by_ocr.append(number + 1)
             text.read_tables()
             write_fields(text, page)
     except pypdfium2.PdfiumError:
@@ -118,9 +169,10 @@ def _read_page(pdf: Any, number: int, missing: _Missing) -> list[Line]:
         missing.unmapped.append(number + 1)
     if text.lost_table:
         missing.tables.append(number + 1)
-    if sum(line.length for line in text.lines) < _FEW:
+    letters = sum(line.length for line in text.lines)
+    if letters < _FEW and ((pictures := _has_picture(page)) or not letters):
         missing.empty.append(number + 1)
-        missing.pictures = missing.pictures or _has_picture(page)
+        missing.pictures = missing.pictures or pictures
     page.close()
     return text.lines
 
@@ -144,18 +196,23 @@ def _write_pages(writer: Writer, pages: list[list[Line]], body: float, outline: 
         usual = _usual_length(page)
         until = 0
         before: Line | None = None
+        notes = _footnotes(page, body)
         for i, line in enumerate([*page, Line("")]):
             for level, title, count in headings.get(i, ()):
                 paragraph.close()
                 writer.heading(level, title)
                 until = max(until, i + count)
+            if i in notes:  # before the paragraph that goes on behind it
+                writer.at(number)
+                writer.paragraph(_shown(page[i : notes[i]]))
+                until = max(until, notes[i])
             if i < until:
                 continue
             text = line.text
             if line.rows:
                 paragraph.close()
                 writer.at(number)
-                write_table(writer, line.rows)
+                write_table(writer, line.rows, names=Names.UNLIKELY)
             if not text and i < len(page):
                 paragraph.close()
             if not text:
@@ -171,6 +228,20 @@ def _write_pages(writer: Writer, pages: list[list[Line]], body: float, outline: 
     paragraph.close()
 
 
+def _footnotes(page: Sequence[Line], body: float) -> dict[int, int]:
+    """Where lines in small letters stand at the foot of the page or of a column: from one with a mark to the end."""
+    found: dict[int, int] = {}
+    stop = 0
+    for i, line in enumerate(page):
+        if i < stop or not 0 < line.size < _SMALL * body or not _NOTE.match(line.text):
+            continue
+        last = (j for j in range(i, len(page)) if page[j].size >= _SMALL * body or page[j].y > line.y or page[j].rows)
+        stop = next(last, len(page))
+        if stop == len(page) or page[stop].y > line.y:
+            found[i] = stop
+    return found
+
+
 def _is_other_size(line: Line, following: Line, body: float) -> bool:
     """Whether one of the lines is a heading to the other by its size."""
     large, small = max(line.size, following.size), min(line.size, following.size)
@@ -184,18 +255,31 @@ def _headings_by_size(pages: Sequence[list[Line]], body: float) -> list[dict[int
     total = sum(sizes.values())
     large = sorted((size for size, many in sizes.items() if size > body * _LARGER and many < total / 4), reverse=True)
     levels = {size: min(rank, _LEVELS) for rank, size in enumerate(large, 1)}
+    few_bold = sum(line.length for page in pages for line in page if line.bold) < total / 4
     found: list[dict[int, list[_Heading]]] = []
     for page in pages:
         headings: dict[int, list[_Heading]] = {}
         until = 0
         for i, line in enumerate(page):
-            if i < until or not line.text or line.size not in levels or len(line.text) > _LONGEST_HEADING:
+            if i < until or not line.text or len(line.text) > _LONGEST_HEADING:
                 continue
             count = _lines_together(page, i)
-            headings[i] = [(levels[line.size], _shown(page[i : i + count]), count)]
-            until = i + count
+            level = levels.get(line.size, 0)
+            if not level and few_bold and _is_bold_heading(page, i, i + count, body):
+                level = min(len(large) + 1, _LEVELS)
+            if level:
+                headings[i] = [(level, _shown(page[i : i + count]), count)]
+                until = i + count
         found.append(headings)
     return found
+
+
+def _is_bold_heading(page: Sequence[Line], start: int, stop: int, body: float) -> bool:
+    """Whether bold lines as large as the text are a heading: short, no sentence, and text below them."""
+    words = " ".join(line.text for line in page[start:stop])
+    below = next((line for line in page[stop:] if line.text or line.rows), Line("", bold=True))
+    is_name = sum(map(str.isalpha, words)) > 3 and len(words) <= _LONGEST_HEADING and not _NO_NAME.search(words)
+    return page[start].bold and not page[start].own and is_name and page[start].size >= 0.97 * body and not below.bold
 
 
 def _lines_together(page: Sequence[Line], start: int) -> int:
@@ -203,7 +287,8 @@ def _lines_together(page: Sequence[Line], start: int) -> int:
     count = 1
     for line, following in pairwise(page[start : start + _MOST_HEADING_LINES]):
         close = line.upright and following.upright and 0 < line.y - following.y < 1.6 * line.size
-        if not close or following.size != line.size or not following.text or _OWN_LINE.match(following.text):
+        alike = (following.size, following.bold) == (line.size, line.bold)
+        if not close or not alike or not following.text or _OWN_LINE.match(following.text):
             break
         count += 1
     return count
@@ -440,7 +525,8 @@ def _without_running_lines(pages: list[list[Line]], body: float) -> list[list[Li
     gaps = [above.y - below.y for above, below in both if above.y > below.y]
     usual = median(gaps) if gaps else 0.0
     gone = [_outermost(page, edge, running, usual) for page, edge in zip(pages, edges, strict=True)]
-    return [[line for i, line in enumerate(page) if i not in out] for page, out in zip(pages, gone, strict=True)]
+    left = [[line for i, line in enumerate(page) if i not in out] for page, out in zip(pages, gone, strict=True)]
+    return left if any(line.length for page in left for line in page) else pages
 
 
 def _outermost(page: list[Line], edge: set[int], running: set[str], usual: float) -> set[int]:
@@ -527,9 +613,3 @@ def _largest(page: Sequence[Line], body: float) -> str:
         if len(words) <= _LONGEST_TITLE and sum(letter.isalpha() for letter in words) >= 4:
             return words
     return ""
-
-
-def _pages_text(pages: list[int]) -> str:
-    shown = ", ".join(map(str, pages[:5]))
-    more = f" and {len(pages) - 5} more" if len(pages) > 5 else ""
-    return f"{'page' if len(pages) == 1 else 'pages'} {shown}{more}"

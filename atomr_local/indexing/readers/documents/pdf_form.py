@@ -53,7 +53,7 @@ def write_fields(text: TextPage, page: Any) -> None:
     fields = list(_fields(page))
     if not fields:
         return
-    pieces = [(line, piece) for line in text.lines if line.upright and line.text for piece in text.pieces(line)]
+    pieces = [(line, piece) for line in text.lines if line.upright and line.text for piece in line.pieces()]
     added: dict[int, list[tuple[int, float, str]]] = defaultdict(list)
     for field in fields:
         near = _label(field, pieces)

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, told_error
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.notion import name_note
+from atomr_local.indexing.readers.documents.note_titles import name_note
+from atomr_local.indexing.readers.documents.pdf_ocr import SECONDS
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
 from atomr_local.system.sandbox import Limits, Parent, Sandbox, message, processor_time
@@ -31,9 +32,13 @@ class DocumentParser:
         seconds: of processor time that a file may take, whatever its size.
         seconds_per_mib: what it may take beyond that for each MiB.
         memory: bytes of address space of the process.
+        ocr: languages in which pages of a PDF without text are read by OCR; "" leaves them out.
     """
 
-    def __init__(self, *, seconds: float = 20.0, seconds_per_mib: float = 5.0, memory: int = _MEMORY) -> None:
+    def __init__(
+        self, *, seconds: float = 20.0, seconds_per_mib: float = 5.0, memory: int = _MEMORY, ocr: str = ""
+    ) -> None:
+        self._ocr = ocr
         self._seconds, self._seconds_per_mib = seconds, seconds_per_mib
         self._child = Sandbox(
             f"{__name__}:serve",
@@ -57,8 +62,10 @@ class DocumentParser:
         """
         self._child.start()
         limit = self._seconds + self._seconds_per_mib * os.fstat(handle).st_size / (1 << 20)
-        self._child.send(message({"name": name, "seconds": limit}), handle)
-        answer = self._child.receive(_PATIENCE * limit, cancellation)
+        patience = _PATIENCE * limit + (SECONDS if self._ocr else 0)
+        limit += SECONDS / 10 if self._ocr else 0  # PDFium draws the pages
+        self._child.send(message({"name": name, "seconds": limit, "ocr": self._ocr}), handle)
+        answer = self._child.receive(patience, cancellation)
         if not isinstance(answer, dict):
             raise UnreadableError(self._why_ended(limit))
         if "error" in answer:
@@ -86,7 +93,9 @@ def serve(_task: dict[str, Any], parent: Parent) -> None:
         with parent.file() as stream, processor_time(request["seconds"]):
             found: dict[str, Any]
             try:
-                found = {"documents": [document.as_json() for document in parse(stream, request["name"])]}
+                found = {
+                    "documents": [document.as_json() for document in parse(stream, request["name"], request["ocr"])]
+                }
             except UnreadableError as error:
                 found = {"error": str(error)}
             except MemoryError:
@@ -105,12 +114,13 @@ _HERE = "atomr_local.indexing.readers.documents"
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """`module` and `function` read a kind of document that is called `kind`; it needs the package `needs`."""
+    """`module` and `function` read what is called `kind`, with its file's name if `by_name`; they need `needs`."""
 
     kind: str
     module: str
     function: str
     needs: str = ""
+    by_name: bool = False
 
 
 PARSERS = {
@@ -121,8 +131,9 @@ PARSERS = {
     "json": Parser("JSON", "json_text", "parse_json"),
     "subtitles": Parser("subtitles", "subtitles", "parse_subtitles"),
     "calendar": Parser("calendar or contacts", "calendars", "parse_calendar"),
-    "rst": Parser("reStructuredText", "rst", "parse_rst", "markdown_it"),
-    "headed": Parser("Org, AsciiDoc or LaTeX", "text_file", "parse_headed"),
+    "rst": Parser("reStructuredText", "rst", "parse_rst", "docutils"),
+    "light markup": Parser("Org, AsciiDoc, Textile or MediaWiki", "light_markup", "parse_light", by_name=True),
+    "latex": Parser("LaTeX", "latex", "parse_latex", "pylatexenc"),
     "markdown": Parser("Markdown", "notes", "parse_note", "yaml"),
     "html": Parser("HTML", "html", "parse_html"),
     "pdf": Parser("PDF", "pdf", "parse_pdf", "pypdfium2"),
@@ -135,23 +146,32 @@ PARSERS = {
     "rtf": Parser("RTF", "text_file", "parse_rtf", "striprtf"),
     "mail": Parser("e-mail", "mail", "parse_mail"),
     "mbox": Parser("mailbox", "mail", "parse_mbox"),
+    "outlook": Parser("Outlook message", "outlook", "parse_msg", "olefile"),
+    "chat": Parser("chat", "chat_exports", "parse_chat", by_name=True),
+    "chat json": Parser("chat", "chat_exports", "parse_chat", by_name=True),
+    "chat archive": Parser("archive of chats", "chat_exports", "parse_chat_archive"),
     "saved page": Parser("saved page", "mail", "parse_saved_page"),
     "enex": Parser("Evernote export", "notes", "parse_enex"),
     "notion": Parser("Notion export", "notes", "parse_notion", "yaml"),
+    "notion page": Parser("page of Notion", "notes", "parse_notion_page", "yaml"),
+    "bundles": Parser("TextBundle or backup of Bear", "notes", "parse_bundles", "yaml"),
+    "zim wiki": Parser("page of Zim", "zim_wiki", "parse_zim_wiki"),
     "notebook": Parser("Jupyter notebook", "text_file", "parse_notebook"),
 }
 
 
-def parse(stream: BinaryIO, name: str) -> Iterator[Document]:
+def parse(stream: BinaryIO, name: str, ocr: str = "") -> Iterator[Document]:
     """The documents in a file: one, or the messages of a mailbox.
 
     Args:
         name: of the file, without its folder.
+        ocr: as of :class:`DocumentParser`.
 
     Raises:
         UnreadableError: it cannot be read; the message says why, as a clause.
     """
-    parser = PARSERS[document_kind(stream, name)]
+    kind = document_kind(stream, name)
+    parser = PARSERS[kind]
     if parser.needs:
         try:
             importlib.import_module(parser.needs)
@@ -160,12 +180,13 @@ def parse(stream: BinaryIO, name: str) -> Iterator[Document]:
                 f"reading {parser.kind} needs the extra `documents`: {add_extra('documents')}"
             ) from error
     read = getattr(importlib.import_module(f"{_HERE}.{parser.module}"), parser.function)
-    found = read(stream)
+    more = [name] if parser.by_name else [ocr] if parser.function == "parse_pdf" else []
+    found = read(stream, *more)
     empty = True
     for document in [found] if isinstance(found, Document) else found:
         if document.text.strip():
             empty = False
-            name_note(document, name)
+            name_note(document, name, kind)
             yield document
     if empty:
         raise UnreadableError("it has no text")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
@@ -16,7 +15,8 @@ from atomr_local.indexing.readers.documents.document import (
     short_line,
     write_table,
 )
-from atomr_local.indexing.readers.documents.front_matter import add_field, take_front_matter
+from atomr_local.indexing.readers.documents.front_matter import take_front_matter
+from atomr_local.indexing.readers.documents.note_marks import without_note_marks
 from atomr_local.indexing.readers.lines import decoded
 from atomr_local.indexing.readers.tables import Cell, Names
 
@@ -40,64 +40,36 @@ def read_bytes(stream: BinaryIO) -> bytes:
     return data
 
 
-# Headings of Org, AsciiDoc and LaTeX, and the title of the whole.
-_LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
-_HEADINGS = (
-    re.compile(r"(?P<signs>\*{1,8}|={1,6}) (?:(?:TODO|DONE) )?(?P<title>\S.*?)(?: +:[\w@:]+:| =+)? *$"),
-    re.compile(rf"\s*\\(?P<name>{'|'.join(_LATEX_LEVELS)})\*?(?:\[[^\]]*\])?\{{(?P<title>.*?)\}}(?:\\label\{{.*)?\s*$"),
-    re.compile(r"(?i)(?P<whole>#\+title: |\s*\\title\{)(?P<title>.+?)\}?\s*$"),
-)
-
-
-def parse_headed(stream: BinaryIO) -> Document:
-    """Org, AsciiDoc or LaTeX: the title, the headings, and the text with its markup."""
-    return titled_by_heading(_paragraphs(decoded(read_bytes(stream)), _heading_in))
-
-
-def _heading_in(line: str) -> tuple[int, str] | None:
-    """The level and the words of a heading; the title of the whole has the level 0."""
-    found = next((found for pattern in _HEADINGS if (found := pattern.match(line))), None)
-    if found is None:
-        return None
-    given = found.groupdict()
-    if given.get("whole"):
-        return 0, given["title"]
-    return len(given.get("signs") or "") or _LATEX_LEVELS.index(given["name"]) + 1, given["title"]
-
-
 def parse_text(stream: BinaryIO) -> Document:
     """Paragraphs; lines that were wrapped are joined."""
-    return _paragraphs(decoded(read_bytes(stream)), lambda _: None)
+    return paragraphs_of(decoded(read_bytes(stream)))
 
 
-def _paragraphs(text: str, heading_in: Callable[[str], tuple[int, str] | None]) -> Document:
+def paragraphs_of(text: str) -> Document:
+    """As of :func:`parse_text`, of a text that is read."""
     writer = Writer("line")
     paragraph: list[tuple[int, str]] = []  # its lines with their numbers
 
-    def close() -> None:
-        if not paragraph:
-            return
-        places, offset = [], 0
-        for number, line in paragraph:
-            places.append((offset, number))
-            offset += len(line.strip()) + 1
-        writer.at(paragraph[0][0])
-        writer.line(joined(line for _, line in paragraph), places)
-        paragraph.clear()
-
     for number, line in enumerate(text.split("\n"), 1):
-        found = heading_in(line)
-        has_words = found is None and bool(line.strip()) and not is_rule(line)
+        has_words = bool(line.strip()) and not is_rule(line)
         if not has_words or (paragraph and not _goes_on(paragraph[-1][1], line)):
-            close()
+            write_lines(writer, paragraph)
+            paragraph = []
         if has_words:
             paragraph.append((number, line))
-        elif found and found[0]:
-            writer.heading(*found)
-        elif found:
-            writer.document.title = found[1]
-    close()
+    write_lines(writer, paragraph)
     return writer.done()
+
+
+def write_lines(writer: Writer, lines: Sequence[tuple[int, str]], *, own: bool = True) -> None:
+    """A paragraph of lines with their numbers, joined; a blank line stands before it if it is not its `own` line."""
+    places, offset = [], 0
+    for number, line in lines:
+        places.append((offset, number))
+        offset += len(line.strip()) + 1
+    if lines:
+        writer.at(lines[0][0])
+        (writer.line if own else writer.paragraph)(joined(line for _, line in lines), places)
 
 
 # Colours of a terminal, and characters that tell the direction of writing.
@@ -148,28 +120,8 @@ def _goes_on(line: str, following: str) -> bool:
 
 
 _MOST_DEPTH = 100
-_PICTURES = frozenset({".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif", ".tif", ".tiff"})
 _TAG = re.compile(r"<[^<>]{1,200}>")
-
-
-# Marks of programs for notes. Code comes first: what is in it is no mark.
-_NOTE_MARK = re.compile(
-    r"""(?P<code>
-        ^[ \t>*+-]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?s:.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)
-        | (?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n)[\s\S]){1,1000}?(?<!`)(?P=ticks)(?!`))
-    | %%(?s:.*?)%% | ^%%[ \t]*$(?s:.*) | <!--(?s:.*?)--> | ^[ ]{0,3}<!--(?s:.*)  # comments
-    | (?:(?<=\s)|^)\^(?=[\w-]*[a-zA-Z]|\w{4})[\w-]{3,}[ \t]*$  # the id of a block
-    | !?\[\[(?P<link>[^\[\]|\n]*?)(?:\\?\|(?P<alias>[^\[\]\n]*))?\]\]
-    | (?<![\w=])==(?=[^\s=])(?P<light>[^\n=]{1,500}?)(?<=[^\s=])==(?![\w=])
-    | ^(?P<quoted>[ \t]*(?:>[ \t]*)+)\[!(?P<callout>[\w-]+)(?:\|[^\]\n]*)?\][+-]?[ \t]*(?P<untitled>$)?
-    | ^(?P<before>[ \t]*(?:[-*+>][ \t]+)*)[*_]{0,2}(?P<key>\w[\w \t-]{0,58}?)(?<=\w)[*_]{0,2}::[ \t]+(?=\S)
-    | [\[(](?P<name>\w[\w \t-]{0,58}?)(?<=\w)::[ \t]+(?P<value>(?:[^\n\[\]()]|\[\[[^\[\]\n]*\]\])+)[\])]
-    | ^\[(?P<foot>\^[^\]\s]+\]:)(?=[ \t])""",
-    re.M | re.X,
-)
-_SIZE = re.compile(r"\d+(?:x\d+)?")  # of a picture, where a link has its other name
-_COMMENT = re.compile("%%|<!--")
-_WHOLE = "\ue000"  # stands in a line that no other is joined to, while marks are taken out
+_SIZE = re.compile(r"\|\d+(?:x\d+)?$")  # of a picture, behind what it shows
 
 
 def parse_markdown(stream: BinaryIO) -> Document:
@@ -180,57 +132,23 @@ def parse_markdown(stream: BinaryIO) -> Document:
     before = text.count("\n", 0, begin)
     text = without_note_marks(text[begin:], writer.document)
     write_markdown(writer, text, range(before + 1, before + text.count("\n") + 3))
-    return titled_by_heading(writer.done())
+    if begin and writer.empty and not writer.document.sections:  # a note may be its properties alone
+        writer.at(1)
+        for label, values in writer.document.fields.items():
+            writer.line(f"{label}: {', '.join(values)}")
+    return writer.done()
 
 
 def titled_by_heading(document: Document) -> Document:
     """The document; a heading of the first level at its top is its title where it has no other."""
-    first = next(iter(document.sections), None)
-    if not document.title and first is not None and first[:2] == (0, 1):
-        document.title = first[2]
+    document.title = document.title or top_heading(document)
     return document
 
 
-def without_note_marks(text: str, document: Document) -> str:
-    """Links, embeds, highlights, callouts and fields of Dataview as their words; comments and ids of blocks go.
-
-    The lines keep their numbers. The fields are put into the document too.
-    """
-
-    def words(found: re.Match[str]) -> str:
-        told = "\n" * found[0].count("\n")
-        if found["code"]:
-            told = found[0]
-        elif found["link"] is not None:
-            told = _link_words(found["link"], (found["alias"] or "").strip())
-        elif found["light"]:
-            told = without_note_marks(found["light"], document)
-        elif found["callout"]:
-            told = f"{found['quoted']}{_WHOLE}{found['callout'].capitalize() if found['untitled'] is not None else ''}"
-        elif found["key"]:
-            value = _COMMENT.split(text[found.end() :].split("\n", 1)[0])[0]
-            add_field(document, found["key"].casefold(), value.strip())
-            told = f"{found['before']}{_WHOLE}{found['key']}: "
-        elif found["name"]:
-            value = without_note_marks(found["value"], document).strip()
-            add_field(document, found["name"].casefold(), value)
-            told = f"{found['name']}: {value}"
-        elif found["foot"]:  # which Markdown would take for the address of a link
-            told = rf"\[{found['foot']}"
-        return told
-
-    # Two blanks at its end keep the next line apart.
-    return re.sub(f"{_WHOLE}([^\n]*)", r"\1  ", _NOTE_MARK.sub(words, text))
-
-
-def _link_words(link: str, alias: str) -> str:
-    """What a link to a note, or an embedded one, says: its other name, or the note and the heading."""
-    if alias and not _SIZE.fullmatch(alias):
-        return alias
-    name, *headings = (part.strip() for part in link.split("#"))
-    if PurePosixPath(name).suffix.casefold() in _PICTURES:
-        headings = []
-    return " > ".join(part for part in (name, *headings) if part and not part.startswith("^"))
+def top_heading(document: Document) -> str:
+    """The heading of the first level at the top of a text; "" if there is none."""
+    first = next(iter(document.sections), None)
+    return first[2] if first is not None and first[:2] == (0, 1) else ""
 
 
 def write_markdown(writer: Writer, text: str, numbers: Sequence[int] | None = None) -> None:
@@ -249,7 +167,8 @@ def write_markdown(writer: Writer, text: str, numbers: Sequence[int] | None = No
         if numbers is not None and token.map:
             writer.at(numbers[token.map[0]])
         if token.type == "heading_open":
-            writer.heading(int(token.tag[1:]), _plain(tokens[i + 1]))
+            # One in a list is a part of what the list stands in.
+            writer.heading(int(token.tag[1:]) + bool(token.level), _plain(tokens[i + 1]))
             i += 2
         elif token.type == "table_open":
             i = _table(writer, tokens, i, numbers)
@@ -328,8 +247,12 @@ def _lines(token: Any) -> list[str]:
     """The words of each line of the source, with what stands for its end."""
     lines: list[list[str]] = [[]]
     for child in token.children or ():
-        if child.type in {"text", "code_inline", "image"}:
+        if child.type in {"text", "code_inline"}:
             lines[-1].append(child.content)
+        elif child.type == "image":
+            lines[-1].append(_SIZE.sub("", child.content))
+        elif child.type in {"s_open", "s_close"}:  # what is struck out is told as such
+            lines[-1].append("~~")
         elif child.type in {"softbreak", "hardbreak"}:
             lines[-1].append(" " if child.type == "softbreak" else "\n")
             lines.append([])

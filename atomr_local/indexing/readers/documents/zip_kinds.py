@@ -16,6 +16,7 @@ _PARTS = (
     ("xl/workbook.xml", "xlsx"),
     ("META-INF/container.xml", "epub"),
 )
+_BUNDLED = re.compile(r"(?:(?:.*/)?([^/]+)\.textbundle/)?text\.(?:md|markdown|txt)")
 _CONTENT_TYPES = "[Content_Types].xml"
 _MOST_READ = 1 << 20  # bytes of a part
 # Some programs give the main part another name; its type tells what it is.
@@ -34,6 +35,8 @@ _IWORK = {
     ".numbers": "a Numbers spreadsheet: export it as XLSX or CSV",
     ".key": "a Keynote presentation: export it as PPTX or PDF",
 }
+_CHATS = re.compile(r"(?:.*/)?(?:_chat|[^/]*WhatsApp[^/]*)\.txt|(?i:(?:.*/)?messages/c?\d{15,20}/messages\.json)")
+_SLACK_DAY = re.compile(r"[^/]+/\d{4}-\d\d-\d\d\.json")
 _NOT_READ = (
     (re.compile(r"xl/workbook\.bin"), "an Excel workbook in the binary format (XLSB): save it as XLSX"),
     (re.compile(r"(?:.*/)?\w*\.fdseq", re.I), "an XPS document: save it as PDF"),
@@ -74,9 +77,20 @@ def kind_of_zip(stream: BinaryIO, name: str) -> str:
     said = said or next((what for sign, what in _NOT_READ if any(map(sign.fullmatch, names))), "")
     if said in {what for _, what in _NOT_READ[-2:]}:
         said = _IWORK.get(PurePosixPath(name.casefold()).suffix, said)
+    if not said and any(bundled_title(name) is not None for name in names):
+        return "bundles"
     if not said and any(map(is_of_notion, names)):
         return "notion"
+    is_of_slack = "users.json" in names and any(map(_SLACK_DAY.fullmatch, names))
+    if not said and (is_of_slack or any(map(_CHATS.fullmatch, names))):
+        return "chat archive"
     raise UnreadableError(f"it is {said}" if said else "it is packed with Zip; unpack it first")
+
+
+def bundled_title(name: str) -> str | None:
+    """The name of the TextBundle whose text this part of an archive is, "" where it has none; None if it is no text."""
+    found = _BUNDLED.fullmatch(name)
+    return found and (found[1] or "")
 
 
 def _start_of(archive: zipfile.ZipFile, part: str, names: list[str]) -> bytes:

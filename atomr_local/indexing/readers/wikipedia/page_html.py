@@ -24,7 +24,7 @@ _DROPPED_CLASSES = PAGE_FURNITURE | {
     "noexcerpt",
 }  # fmt: skip
 _DROPPED_IDS = frozenset({"toc", "siteSub", "contentSub", "coordinates", "catlinks", "footer"})
-_HIDDEN = re.compile(r"display\s*:\s*none", re.I)  # in a cell: what rows are sorted by
+_HIDDEN = re.compile(r"display\s*:\s*none", re.I)  # such as what rows are sorted by
 _DISAMBIGUATION = frozenset({"dmbox-disambig", "disambigbox"})
 _QID = re.compile(r'"wgWikibaseItemId"\s*:\s*"(Q[1-9]\d{0,11})"')
 # Kiwix puts its own words at the foot of a page between these comments.
@@ -77,7 +77,9 @@ class _Page(HtmlWalker[Table]):
 
     def is_dropped(self, tag: str, attributes: Mapping[str, str]) -> bool:
         unwanted = _classes(attributes) & _DROPPED_CLASSES or attributes.get("id", "") in _DROPPED_IDS
-        return bool(unwanted) or super().is_dropped(tag, attributes)
+        # A hidden block of prose may be a section that unfolds.
+        hidden = (self.tables or tag not in self.blocks) and _HIDDEN.search(attributes.get("style", "")) is not None
+        return bool(unwanted) or hidden or super().is_dropped(tag, attributes)
 
     def take(self, text: str) -> None:
         if self._unindexed:
@@ -115,9 +117,7 @@ class _Page(HtmlWalker[Table]):
 
     def begin_in_table(self, tag: str, attributes: Mapping[str, str]) -> bool:
         table = self.tables[-1]
-        if _HIDDEN.search(attributes.get("style", "")):
-            self.dropped = 1
-        elif tag == "tr" and table.full:
+        if tag == "tr" and table.full:
             table.finish()
             table.lost["table rows"] += 1
             self.dropped = 1

@@ -93,8 +93,9 @@ def test_columns_and_salvage_are_told(tmp_path: Path) -> None:
 
 
 def test_documents_are_built_again_as_documents(tmp_path: Path) -> None:
-    folders = {"roots": [str(tmp_path)], "exclude": ["drafts/"], "hidden": True}
-    assert made("text", [str(tmp_path)], folders=folders, format="documents").endswith("--exclude drafts/ --hidden")
+    folders = {"roots": [str(tmp_path)], "exclude": ["drafts/"], "hidden": True, "ocr": "deu"}
+    command = made("text", [str(tmp_path)], folders=folders, format="documents")
+    assert command.endswith("--exclude drafts/ --hidden --ocr deu")
     folders = {"roots": [str(tmp_path / "data.json")], "exclude": [], "hidden": False}
     assert parsed(made("text", ["data.json"], folders=folders))["format_"] == "documents"
 

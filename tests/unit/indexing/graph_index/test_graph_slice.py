@@ -200,6 +200,35 @@ def test_a_whole_dump_without_a_slice(tmp_path: Path) -> None:
     assert not any("P213" in triple or "P41>" in triple for triple in triples())
 
 
+def test_values_that_are_not_plain(tmp_path: Path) -> None:
+    def place(globe: str | None) -> dict[str, Any]:
+        value = {"latitude": -43.3, "longitude": -11.4, "globe": globe}
+        return snak("P625", "globecoordinate", value, "globe-coordinate")
+
+    unknown = {"snaktype": "somevalue", "property": "P35"}
+    dump = [
+        entity("Q1", "crater", claim(place(WD + "Q405"), number=1), claim(place("nowhere"), number=2)),
+        entity("Q2", "town", claim(place(WD + "Q2"), number=1), claim(place(None), number=2)),
+        entity("Q3", "state", claim(unknown, "preferred", number=1), claim(item("P35", "Q4"), number=2),
+               claim({"snaktype": "novalue", "property": "P36"}, number=3), claim(item("P36", "Q4"), number=4)),
+        entity("Q4", "someone", claim(
+            snak("P1", "wikibase-entityid", {"entity-type": "property", "numeric-id": 31}, "wikibase-property"))),
+        entity("Q405", "Moon"),
+    ]  # fmt: skip
+    build_graph_index([write_dump(tmp_path / "dump.json.bz2", dump)], "t")
+    graph = triples()
+    point = "Point(-11.4 -43.3)"
+    wkt = "http://www.opengis.net/ont/geosparql#wktLiteral"
+    assert {one for one in graph if f"<{WD}Q1> <{WDT}P625>" in one} == {
+        f'<{WD}Q1> <{WDT}P625> "<{WD}Q405> {point}"^^<{wkt}>'
+    }
+    assert facts(graph, "Q2") == {f'<wd:Q2> <wdt:P625> "{point}"^^<{wkt}>'}
+    assert facts(graph, "Q3") == {"<wd:Q3> <wdt:P36> <wd:Q4>"}  # an unknown value that is preferred goes first
+    assert facts(graph, "Q4") == {"<wd:Q4> <wdt:P1> <wd:P31>"}
+    shown = names().statement_text(f"{WD}Q1", f"{WDT}P625", f'"<{WD}Q405> {point}"^^<{wkt}>')
+    assert shown == f"{point} Moon"
+
+
 def test_hostile_entities_do_no_harm(tmp_path: Path) -> None:
     bad: list[dict[str, Any]] = [
         {"id": "Q1", "labels": texts(en='a" . <x:a> <x:b> <x:c> .\n\u2028'), "claims": {"P1": "no list", "P2": [None, 3, {}]}},

@@ -86,6 +86,26 @@ def test_broken_html_breaks_nothing(source: str) -> None:
     read_html(source).prose.text.encode()
 
 
+@pytest.mark.parametrize(
+    ("cell", "row"),
+    [
+        ("<td style='display:none'><pre>a  b</pre></td><td>1</td>", "A: 1"),
+        ("<td><pre style='display: none'>a  b</pre>1</td>", "A: 1"),
+        ("<td><span style='DISPLAY:none'>0001</span>1</td>", "A: 1"),
+    ],
+)
+def test_hidden_words_are_none_and_end_with_their_element(cell: str, row: str) -> None:
+    table = f"<table class=wikitable><tr><th>A</th></tr><tr>{cell}</tr><tr><td>2</td></tr></table>"
+    page = read_html(f"<p>In <span style='display:none'>999</span>May.</p>{table}<p>Two   words.</p>")
+    assert page.prose.text.split("\n")[:4] == ["In May.", "", "Two words.", ""]
+    assert "999" not in page.prose.text
+    assert "b" not in page.prose.text.replace("display", "")
+
+
+def test_a_section_that_unfolds_is_read() -> None:
+    assert read_html("<p>One.</p><div style='display:none'><p>Two.</p></div>").prose.text == "One.\n\nTwo."
+
+
 def test_a_page_of_meanings_is_known() -> None:
     assert read_html('<p>may refer to</p><div id="disambigbox">x</div>').disambiguation
 

@@ -25,7 +25,7 @@ from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import documents
 from atomr_local.indexing.text_index import documents as documents_build
 from atomr_local.indexing.text_index.catalog import CatalogReader
-from atomr_local.indexing.text_index.document_catalog import Places, listed_documents, text_bytes
+from atomr_local.indexing.text_index.document_catalog import Places, listed_documents, text_bytes_of
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import remove_from_text_index
@@ -324,7 +324,7 @@ def test_a_file_that_was_just_changed_is_read_a_tick_later(folder: Path, monkeyp
         os.utime(folder / name, ns=(now, now - since))
     opens = Folder.files
     # The time of a change of names or permissions cannot be set.
-    monkeypatch.setattr(Folder, "files", lambda self: (replace(file, changed=0) for file in opens(self)))
+    monkeypatch.setattr(Folder, "files", lambda self, *_: (replace(file, changed=0) for file in opens(self)))
     build(folder)
     assert slept == [pytest.approx(0.01)]
 
@@ -435,9 +435,9 @@ def test_what_is_not_read_asks_for_no_space(folder: Path, monkeypatch: pytest.Mo
         with (folder / name).open("wb") as stream:
             stream.truncate(size)
     (folder / "report.pdf").write_bytes(b"%PDF-1.7\n" + bytes(2 << 20))
-    folders = [Folder(folder)]
     notes = sum((folder / name).stat().st_size for name in ("bees.md", "plain.txt", "sub/long.txt"))
-    assert text_bytes(folders, documents_build.prefixed(folders)) == notes + (9 + (2 << 20)) // 10
+    files = documents_build.prefixed([Folder(folder)])
+    assert sum(text_bytes_of(Folder(folder), file) for *_, file in files) == notes + (9 + (2 << 20)) // 10
     seen: list[int] = []
     monkeypatch.setattr(text_build, "require_space", lambda _where, wanted, _what: seen.append(wanted))
     shares: list[tuple[int, int]] = []

@@ -63,6 +63,14 @@ def test_hostile_labels_through_the_whole_path(tmp_path: Path, label: str) -> No
     ] == evidence.locator["rows"]
 
 
+@pytest.mark.parametrize("operator", [*Operator, None])
+def test_half_a_character_in_a_name_finds_nothing_and_raises_nothing(ask: Asker, operator: Operator | None) -> None:
+    value = Value("Qwz\ud800kk")
+    request = Request("Who is Qwz\ud800kk?", "Qwz\ud800kk", operator, (value, value))
+    assert ask.source.retrieve(request, Cancellation()).values == ()
+    assert ask.source.link("a\udc00b", 3, "x\ud800") == ()
+
+
 _WORDS = "born after 1950 not and or between is a film of the Paris France capital least at million more than 0 - °C"
 words = st.sampled_from([*_WORDS.split(), "(", ")", '"', "'", "<", ">", "}", "\\", "#", "\n", "?x"])
 texts = st.one_of(st.text(max_size=40), st.lists(words, max_size=9).map(" ".join), st.sampled_from(HOSTILE))

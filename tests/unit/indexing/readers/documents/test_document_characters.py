@@ -56,6 +56,7 @@ def test_no_character_of_word_is_lost(runs: str, expected: str) -> None:
         # raised digits are none of the number before them
         ("<w:r><w:t>10</w:t></w:r>" + _RAISED.format("6") + "<w:r><w:t> m</w:t></w:r>" + _RAISED.format("2"), "10^6 m2"),
         ("<w:r><w:t>5·10</w:t></w:r>" + _RAISED.format("-3") + "<w:r><w:t>, the 1</w:t></w:r>" + _RAISED.format("st"), "5·10^-3, the 1st"),
+        ("<w:r><w:t>H</w:t></w:r>" + _LOWERED.format(2) + "<w:r><w:t>0 m</w:t></w:r>" + _RAISED.format(2) + _RAISED.format(3), "H2 0 m23"),
         ("<w:r><w:t>H</w:t></w:r>" + _LOWERED.format(2) + "<w:r><w:t>O, 101</w:t></w:r>" + _LOWERED.format(2), "H2O, 101_2"),
         # formulas on one line
         (f"<m:oMath>{_M.format(2)}<m:f><m:num>{_M.format(1)}</m:num><m:den>{_M.format('2x')}</m:den></m:f></m:oMath>", "2 1/(2x)"),

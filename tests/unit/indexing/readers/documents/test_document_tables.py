@@ -350,3 +350,18 @@ def test_ten_thousand_tables_in_each_other_lose_no_word() -> None:
     assert lines_of(f"<!doctype html><p>first{deep}<p>last", "a.html") == ["first", "deep words", "last"]
     data = "<table><tr><th>A<th>B<tr><td>x<td>y" * 2_000
     assert lines_of(f"<!doctype html>{data}", "a.html")[-1] == "A: x; B: y"
+
+
+def test_names_that_no_row_uses_are_told_if_they_say_something() -> None:
+    def rows(*names: str) -> list[str]:
+        head = "".join(f"<th>{name}</th>" for name in names)
+        row = "<tr><td>Heron</td><td>1931</td>" + "<td></td>" * (len(names) - 2) + "</tr>"
+        return lines_of(f"<!doctype html><table><tr>{head}</tr>{row}</table>", "a.html")
+
+    row = "Boat: Heron; Year: 1931"
+    assert rows("Boat", "Year", "Remarks") == [row]
+    long = "Template owner: Christian Jansen"
+    assert rows("Boat", "Year", long) == [row, long]
+    assert rows("Boat", "Year", "A", "B", "C") == [row, "A; B; C"]
+    cut = " ".join(f"name{i}" for i in range(20))
+    assert rows("Boat", cut)[1:] == [cut]

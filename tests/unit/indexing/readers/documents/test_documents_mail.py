@@ -71,6 +71,44 @@ def test_a_forwarded_message_keeps_its_sender_subject_and_date(disposition: str)
     ]  # fmt: skip
 
 
+_INVITATION = """BEGIN:VCALENDAR
+METHOD:REQUEST
+BEGIN:VEVENT
+SUMMARY:Harbour walk
+DTSTART;TZID=Europe/Berlin:20260312T180000
+DESCRIPTION:We meet at the pier.
+LOCATION:Pier 2
+END:VEVENT
+END:VCALENDAR
+"""
+_INVITED = "Summary: Harbour walk; Start: 2026-03-12 18:00 Europe/Berlin"
+
+
+@pytest.mark.parametrize("sort", ["text/calendar; method=REQUEST", "application/ics", "text/calendar; name=invite.ics"])
+def test_an_invitation_is_read_once_with_what_the_text_does_not_say(sort: str) -> None:
+    described = multipart(
+        "mixed", ("text/plain", "We meet at the pier."), (sort, _INVITATION), ("text/calendar", _INVITATION)
+    )
+    assert body(described) == ["We meet at the pier.", f"{_INVITED}; Location: Pier 2"]
+    alternative = multipart("alternative", ("text/plain", " "), (sort, _INVITATION))
+    assert body(alternative) == [f"{_INVITED}; Description: We meet at the pier.; Location: Pier 2"]
+    attached = f"Content-Type: {sort}\nContent-Disposition: attachment; filename=invite.ics\n\n{_INVITATION}"
+    found = read(f"From: a@b.org\n{multipart('mixed', ('text/plain', 'See you.'), ('', attached))}")
+    assert (found.text.split("\n\n")[-1], found.notes) == (f"{_INVITED}; Location: Pier 2", [])
+
+
+def test_a_message_of_a_maildir_is_mail_by_its_content() -> None:
+    data = b"Return-Path: <a@b.org>\nSubject: Fee\nFrom: a@b.org\n\nText.\n"
+    for name in ("1773338640.M20046P2137.host,S=4542:2,S", "1773338640.V1I2M3.host", "1773338640.x"):
+        assert document_kind(BytesIO(data), name) == "mail"
+        assert read(data, name).title == "Fee"
+
+
+def test_recipients_without_addresses_are_all_told() -> None:
+    found = read("From: a@b.org\nTo: Kim Lo; Ben\nCc: Team: Boats\nSubject: x\n\nText.")
+    assert found.text == "From: a@b.org. To: Kim Lo; Ben. Cc: Team: Boats\n\nText."
+
+
 def test_messages_in_each_other_and_many_parts_have_an_end() -> None:
     message = "Subject: inmost\n\nDeep.\n"
     for _ in range(200):
@@ -149,8 +187,8 @@ def test_a_saved_page_is_a_page(name: str, head: str) -> None:
 @pytest.mark.parametrize(
     ("name", "inside", "advice"),
     [
-        ("a.msg", "", "an Outlook message.*: save it as EML"),
-        ("a", "__substg1.0_1000001F", "an Outlook message.*: save it as EML"),
+        ("a.msg", "", "no Outlook message.*: save it as EML"),
+        ("a", "__substg1.0_1000001F", "no Outlook message.*: save it as EML"),
         ("a.doc", "WordDocument", "before 2007.*: save it as DOCX"),
     ],
 )

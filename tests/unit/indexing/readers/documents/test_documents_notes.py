@@ -23,7 +23,7 @@ _BREAD = (
     "<note><title>Bread &amp; rye</title><created>20250101T090000Z</created><tag>kitchen</tag><tag>rye</tag>"
     "<note-attributes><author>Elsa</author><source-url>https://b.org</source-url></note-attributes><content><![CDATA["
     '<?xml version="1.0"?><!DOCTYPE en-note SYSTEM "http://xml.evernote.com/pub/enml2.dtd"><en-note>'
-    '<div>It has 78&nbsp;%.</div><en-todo checked="true"/>fed<en-media hash="ab"/><en-crypt>RU5D</en-crypt></en-note>]]>'
+    '<div>It has 78&nbsp;%.</div><en-todo checked="true"/>fed<br/><en-todo/>baked<en-media hash="ab"/><en-crypt>RU5D</en-crypt></en-note>]]>'
     '</content><resource><data encoding="base64">AAECAwQF</data><mime>image/png</mime></resource></note>'
 )
 _BOAT = "<note><title>Boat</title><content><![CDATA[<en-note>Varnish it.</en-note>]]></content></note>"
@@ -31,7 +31,7 @@ _BOAT = "<note><title>Boat</title><content><![CDATA[<en-note>Varnish it.</en-not
 
 def test_an_export_of_evernote_has_a_document_for_each_note() -> None:
     bread, boat = read(f"{_HEAD}<en-export>{_BREAD}{_BOAT}</en-export>", "notes.enex")
-    assert (bread.title, bread.text) == ("Bread & rye", "It has 78 %.\n\nfed")
+    assert (bread.title, bread.text) == ("Bread & rye", "It has 78 %.\n\n[x] fed\n\n[ ] baked")
     assert bread.details == {"date": "2025-01-01", "author": "Elsa", "tags": "kitchen, rye"}
     assert bread.notes == ["1 attachment was not read"]
     assert (boat.title, boat.text, boat.details, boat.notes) == ("Boat", "Varnish it.", {}, [])
@@ -98,11 +98,66 @@ def test_an_archive_of_notion_has_a_document_for_each_page_and_table() -> None:
         bread, loaves = read(data, "a.zip")
         assert (bread.title, bread.text, loaves.title) == ("Bread", "Sour.", "Loaves")
         assert loaves.text == "Name: Rye; Flour: 1 g\nName: Oat; Flour: 2 g"
-        assert loaves.notes == ["1 other file was not read"]
+        assert (loaves.notes, loaves.fields) == (["1 other file was not read"], {})
     with pytest.raises(UnreadableError, match="it has no text"):  # archives are opened one within another, no deeper
         read(zipped({"ExportBlock-1-Part-1.zip": packed}), "a.zip")
     with pytest.raises(UnreadableError, match="unpack it first"):
         read(zipped({"a.md": "x"}), "a.zip")
+
+
+def test_properties_of_a_page_of_notion_are_fields_of_it() -> None:
+    pytest.importorskip("yaml")
+    target = f"(Bakery%20{_ID}.md)"
+    (page,) = read(f"# Rye bread\n\nStatus: done\nPlace: Bakery {target}\nTags: rye\n\nSour: no", f"Bread {_ID}.md")
+    assert (page.title, page.details) == ("Rye bread", {"tags": "rye"})
+    assert page.fields == {"status": ["done"], "place": ["Bakery"]}
+
+
+_PAGE = (
+    f'<html><head><title>Bread</title></head><body><article id="{_ID}" class="page sans"><header>'
+    '<div class="page-header-icon"><span class="icon">B</span></div><h1 class="page-title">Bread</h1>'
+    '<table class="properties"><tbody><tr class="property-row property-row-multi_select"><th>Tags</th><td>'
+    '<span class="selected-value">rye</span><span class="selected-value">oat cake</span></td></tr>'
+    '<tr><th>By</th><td><a href="a.html">Ann</a></td></tr></tbody></table></header><div class="page-body">'
+    '<ul class="to-do-list"><li><div class="checkbox checkbox-on"></div> <span>fed</span></li></ul>'
+    '<ul class="to-do-list"><li><div class="checkbox checkbox-off"></div> <span>baked</span></li></ul></div></article>'
+)
+
+
+@pytest.mark.parametrize("name", ["page.html", f"Bread {_ID}.html"])
+def test_a_page_of_notion_in_html(name: str) -> None:
+    (page,) = read(_PAGE, name)
+    assert (page.title, page.details, page.fields) == ("Bread", {"tags": "rye, oat cake"}, {"by": ["Ann"]})
+    assert page.text == "Tags: rye, oat cake\nBy: Ann\n\n[x] fed\n\n[ ] baked"
+
+
+def _bear(**said: object) -> str:
+    record = {"trashed": 0, "creationDate": "2026-03-23T17:08:15Z"} | said
+    return json.dumps({"type": "net.daringfireball.markdown", "net.shinyfrog.bear": record})
+
+
+def test_a_backup_of_bear_has_a_document_for_each_note_outside_its_bin() -> None:
+    pytest.importorskip("yaml")
+    parts = {
+        "All.bear2bk/Bread.textbundle/text.md": "# Rye bread\n\nSour. #kitchen/oven #to bake soon# #b\n\n~~Sweet.~~",
+        "All.bear2bk/Bread.textbundle/info.json": _bear(),
+        "All.bear2bk/Bread.textbundle/assets/oven.png": "x",
+        "All.bear2bk/Old.textbundle/text.md": "# Old", "All.bear2bk/Old.textbundle/info.json": _bear(trashed=1),
+        "All.bear2bk/Locked.textbundle/text.md": "", "All.bear2bk/Locked.textbundle/info.json": "[",
+        "All.bear2bk/2026-03.textbundle/text.txt": "Boat", "All.bear2bk/2026-03.textbundle/info.json": _bear(creationDate=7),
+        "All.bear2bk/tags.json": "{}",
+    }  # fmt: skip
+    bread, boat = read(zipped(parts), "a.bear2bk")
+    assert (bread.title, bread.text) == ("Rye bread", "Sour. #kitchen/oven #to bake soon# #b\n\n~~Sweet.~~")
+    assert bread.details == {"tags": "kitchen/oven, to bake soon, b", "date": "2026-03-23"}
+    assert (boat.title, boat.text, boat.details) == ("2026-03", "Boat", {})
+    assert boat.notes == [
+        "1 deleted note was not read", "1 note without text was not read", "1 attachment was not read"
+    ]  # fmt: skip
+    (packed,) = read(zipped({"info.json": "{}", "text.md": "# Bread\n\nSour."}), "Bread.textpack")
+    assert packed.title == "Bread"
+    with pytest.raises(UnreadableError, match="it has no text"):
+        read(zipped({"Old.textbundle/text.md": "a", "Old.textbundle/info.json": _bear(trashed=1)}), "a.bear2bk")
 
 
 def test_notebooks_of_format_3() -> None:

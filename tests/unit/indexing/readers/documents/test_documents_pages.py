@@ -7,7 +7,8 @@ from io import BytesIO
 import pytest
 from support.read_files import zipped
 
-from atomr_local.indexing.readers.documents.document import Document
+from atomr_local.indexing.readers.documents import html as html_reader
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.process import parse
 
 
@@ -156,3 +157,54 @@ def test_raised_and_lowered_digits_are_no_part_of_the_number_before_them(body: s
 def test_a_raised_digit_in_a_cell_is_no_part_of_its_number() -> None:
     table = "<table><tr><th>Star</th><th>Mass</th></tr><tr><td>Sol</td><td>2·10<sup>30</sup></td></tr></table>"
     assert read(table).text == "Star: Sol; Mass: 2·10^30"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<ol><li>one<li><p>two</p><li>three</ol>", "1. one\n\n2. two\n\n3. three"),
+        ("<ol start=5><li>five<ol type=a><li>sub</ol><li value=9>nine<li>ten</ol>", "5. five\n\na. sub\n\n9. nine\n\n10. ten"),
+        ("<ul><li>point</ul><ol start=x><li><li>two</ol><li>stray", "point\n\n2. two\n\nstray"),
+        ("<p>x<a href='#n' role=doc-noteref>1</a></p><ol><li id=n>a note</ol>", "x\n\na note"),
+    ],
+)  # fmt: skip
+def test_items_of_ordered_lists_keep_their_numbers(body: str, text: str) -> None:
+    assert read(body).text == text
+
+
+def book(**chapters: str) -> bytes:
+    items = "".join(f'<item id="{one}" href="{one}.xhtml" media-type="application/xhtml+xml"/>' for one in chapters)
+    spine = "".join(f'<itemref idref="{one}"/>' for one in chapters)
+    page = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body>{}</body></html>'
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="b/c.opf"/></rootfiles></container>',
+            "b/c.opf": f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>',
+            **{f"b/{name}.xhtml": page.format(body) for name, body in chapters.items()},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("link", "note", "expected"),
+    [
+        ('<a epub:type="noteref" href="notes.xhtml#n1">1</a>', '<aside epub:type="endnote" id="n1">Sold.</aside>',
+         "It sank.\n\nSold.\n\nLater.\n\nNotes end."),
+        ('<a epub:type="noteref" href="../b/notes.xhtml#n1">1</a>', '<ol><li id="n1">Sold.</li></ol>',
+         "It sank.\n\nSold.\n\nLater.\n\nNotes end."),
+        ('<sup><a href="notes.xhtml#n1">1</a></sup>', '<p id="n1">Sold.</p>', "It sank.[1]\n\nSold.\n\nLater.\n\nNotes end."),
+        ('<a epub:type="noteref" href="other.xhtml#n1">1</a>', '<p id="n1">Sold.</p>', "It sank.\n\nLater.\n\nSold.\n\nNotes end."),
+        ('<a href="http://example.org/notes.xhtml#n1">1</a>', '<p id="n1">Sold.</p>', "It sank.1\n\nLater.\n\nSold.\n\nNotes end."),
+    ],
+)  # fmt: skip
+def test_endnotes_of_another_chapter_stand_behind_their_paragraph(link: str, note: str, expected: str) -> None:
+    made = book(one=f"<p>It sank.{link}</p><p>Later.</p>", notes=f"{note}<p>Notes end.</p>")
+    (found,) = parse(BytesIO(made), "a.epub")
+    assert found.text == expected
+
+
+def test_chapters_that_are_too_large_to_hold_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html_reader, "_MOST_CHAPTERS", 1_000)
+    with pytest.raises(UnreadableError, match="its chapters have more than"):
+        list(parse(BytesIO(book(one=f"<p>{'x' * 900}</p>", two=f"<p>{'x' * 900}</p>")), "a.epub"))

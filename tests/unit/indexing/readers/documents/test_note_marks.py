@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.indexing.readers.documents.document import Document
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.text_index.documents import article_of
 
@@ -71,7 +71,7 @@ def test_what_is_no_front_matter_stays() -> None:
         ("See [[Oven manual#Cleaning|how to clean]] and ![[drawing.svg#icon]].", "See how to clean and drawing.svg."),
         ("![[map.png|300x200]] [[Walks#Huts]] [[Walks#^ab1]] [[#Huts]]", "map.png Walks > Huts Walks Huts"),
         ("==Important==: a == b, c==d==e and ==**bold**==.", "Important: a == b, c==d==e and bold."),
-        ("~~Call Joe~~ call Ida.", "Call Joe call Ida."),
+        ("~~Call Joe~~ call Ida.\n\n## ~~Old~~ plan\n\n![The tap|300](tap.png)", "~~Call Joe~~ call Ida.\n\nThe tap"),
         ("The tap is here. ^tap", "The tap is here."),
         ("A list.\n\n^list-1", "A list."),
         ("The area is 10 ^2", "The area is 10 ^2"),
@@ -125,8 +125,21 @@ def test_fields_of_dataview() -> None:
         ("Accepted formats.md", "## Embed files\n\nText.", "Accepted formats"),
         ("Accepted formats.md", "The body.\n\n# Embed files\n\nText.", "Accepted formats"),
         ("Accepted formats.md", "---\ntitle: Formats\n---\n# Embed files\n\nText.", "Formats"),
-        ("Accepted formats.md", "%% note %%\n\n# Embed files\n\nText.", "Embed files"),
-        ("Accepted formats.md", "Embed files\n===========\n\nText.", "Embed files"),
+        ("Accepted formats.md", "# Embed files\n\nText.", "Accepted formats"),
+        ("Accepted formats.md", "%% note %%\n\n# Formats that are accepted\n\nText.", "Formats that are accepted"),
+        ("accepted-formats.md", "Embed files\n===========\n\nText.", "Embed files"),
+        ("README.md", "# Embed files\n\nText.", "Embed files"),
+        ("2024-05-03.md", "# Thoughts\n\nText.", "2024-05-03"),
+        ("2024-05-03.md", "# Friday, 3 May 2024\n\nText.", "Friday, 3 May 2024"),
+        ("2024_05_03.md", "- Text.", "May 3rd, 2024"),
+        ("2024_05_11.md", "- Text.", "May 11th, 2024"),
+        ("2024_13_03.md", "- Text.", "2024_13_03"),
+        ("Home___Is it hot%3F.md", "# Is it hot?\n\nText.", "Home/Is it hot?"),
+        ("Boiler.md", "title:: The boiler\n\n- Text.", "The boiler"),
+        ("Boiler.md", "- # Parts of the boiler\n\t- Text.", "Boiler"),
+        ("a%00b.md", "Text.", "a%00b"),
+        ("Tap.textbundle/text.md", "Text.", "Tap"),
+        ("Tap.textbundle/text.md", "# The tap\n\nText.", "The tap"),
         ("notes.rst", "Text.\n\nWheel\n-----\n\nText.", "notes.rst"),
         ("page.html", "<!doctype html><h2>Embed files</h2><p>Text.", "Embed files"),
         ("talk.srt", "1\n00:00:01,000 --> 00:00:02,000\nGo.\n", "talk"),
@@ -137,7 +150,87 @@ def test_titles_of_notes(name: str, source: str, title: str) -> None:
     assert article_of(path, path, read(source, PurePosixPath(path).name).as_json()).title == title
 
 
-@pytest.mark.parametrize("mark", ["**a:: ", "<!-- x ", "==a", "> [!x] ", "%% a\n", "`a``"])
+_ID = "64f0a1b2-1234-4cde-8f00-0123456789ab"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (f"- ## Parts\n  id:: {_ID}\n\t- See (({_ID})).", "See Parts."),
+        (f"- See (({_ID})) and [that]([[Tap]]).", "See  and that."),
+        (f"- See [it]((({_ID}))).", "See it."),
+        (f"- Hot {{{{embed (({_ID}))}}}}\n\t- a (({_ID}))\n\t  id:: {_ID}", "Hot a\na a"),
+        ("- {{query (task now)}} a {{video https://v.org/1}} {{cloze b}}", "a https://v.org/1 b"),
+        ("- a\n  collapsed:: true\n  hl-color:: red\n  :LOGBOOK:\n  CLOCK: [2024]\n  :END:\n\t- b", "a\nb"),
+        ("#+BEGIN_QUOTE\na\n#+END_QUOTE\n\n#+BEGIN_QUERY\n{:a 1}\n#+END_QUERY", "a"),
+        ("- ^^hot^^ ![tap](a.png){:height 3, :width 4} #[[two words]]", "hot tap #two words"),
+        ("## Use\n\t- a\n\t\t- b\n\n## Next\n\n\t- c\n", "a\nb\nc"),
+        ("Code:\n\n\t- ==a==\n", "Code:\n- a"),
+    ],
+)
+def test_marks_of_logseq(source: str, told: str) -> None:
+    assert read(source).text == told
+
+
+@pytest.mark.parametrize(
+    ("source", "tags"),
+    [
+        ("---\ntags: [a, b c]\n---\nText #d/e #a", "a, b c, d/e"),
+        ("---\ntags: a, b c\n---\nText", "a, b c"),
+        ("---\ntags: a b\n---\nText", "a, b"),
+        ("---\ntag: '#a #b'\n---\nText", "a, b"),
+        ("#y1984 #1984 #12, #fff #1a2b3c #facade #日記 #🌲 x#no (#no) #end.", "y1984, facade, 日記, 🌲, end"),
+        ("# No\n\n`#no` [x](#no)\n\n```\n#no\n```\n\n    #no\n\n%% #no %%\n\n#yes/", "yes"),
+        ("tags:: a, [[two words]]\n\n- b #c", "a, two words, c"),
+        ("Text\n\nTags:: #a #b\n\nIt is [tag:: c].", "a, b, c"),
+        ("Text", None),
+    ],
+)
+def test_tags_of_notes(source: str, tags: str | None) -> None:
+    assert read(source).details.get("tags") == tags
+
+
+def test_tags_of_a_note_are_few() -> None:
+    assert read(" ".join(f"#t{i}" for i in range(200))).details["tags"].count(",") == 49
+
+
+def test_properties_of_a_page_are_said_of_the_note_and_those_of_a_block_are_not() -> None:
+    page = read("- title:: Tap\n  alias:: spigot, [[the cock]]\n  type:: [[Part]], [[Tool]]\n- Fit it.\n  cost:: 40")
+    assert (page.title, page.aliases, page.fields) == ("Tap", ["spigot", "the cock"], {"type": ["Part", "Tool"]})
+    assert page.text.endswith("Fit it. cost: 40")
+
+
+def test_the_properties_of_a_note_are_its_text_where_it_has_no_other() -> None:
+    assert read("---\nrating: 7\nby: ['[[Ann Lee]]', Bo]\n---\n").text == "rating: 7\nby: Ann Lee, Bo"
+    with pytest.raises(UnreadableError, match="it has no text"):
+        read("---\ntitle: Walks\nrating:\n---\n")
+
+
+def test_a_day_in_the_name_of_a_note_is_its_day() -> None:
+    assert read("Text.", "2024-05-03.md").details == {"date": "2024-05-03"}
+    assert read("---\ntitle: A\n---\nText.", "2024-05-03.md").details == {"date": "2024-05-03"}
+    assert read("---\ndate: 2020-01-01\n---\nText.", "2024_05_03.md").details == {"date": "2020-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("2024-05-03T13_26_21.441Z.Desktop.md", "- Text.", "a backup of Logseq"),
+        ("info.json", '{"type" : "net.daringfireball.markdown"}', "the record of a TextBundle"),
+    ],
+)
+def test_what_programs_keep_beside_notes_is_no_note(name: str, source: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read(source, name)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        *("**a:: ", "<!-- x ", "==a", "> [!x] ", "%% a\n", "`a``", "((", "{{embed ", "#[[", "#1", "[a](((", "a:: b\n"),
+        *(f"- a\n  id:: {_ID}\n", f"(({_ID})) ", ":LOGBOOK:\n", "#+BEGIN_QUERY\n", "# a\n\t- b\n\n", "\t- a\n"),
+    ],
+)
 def test_marks_without_an_end_are_read_in_time(mark: str) -> None:
     document = read(f"Begin.\n\n{mark * 3_001}")
     assert document.text.startswith("Begin.")

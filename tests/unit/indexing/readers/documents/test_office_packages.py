@@ -115,7 +115,7 @@ def test_numbers_of_spreadsheets_do_not_change(tmp_path: Path) -> None:
         book.active.cell(row, 1, f"row {row}")
         book.active.cell(row, 2, number).number_format = shape
     shown = [line.rpartition(": ")[2] for line in read(saved(book, tmp_path / "a.xlsx")).text.split("\n")]
-    assert shown == ["01234", "12.345678%", "12.5", "0.3", "12345.678", "True", "2"]
+    assert shown == ["01234", "12.345678%", "12.5%", "0.3", "12345.678", "True", "2"]
 
 
 def test_relations_that_lead_nowhere_hide_nothing() -> None:
