@@ -92,8 +92,8 @@ def _shipped(*parts: str) -> Path:
 
 
 def starter_knowledge_dir() -> Path:
-    """The starter's facts.jsonl and articles.jsonl, as shipped."""
-    return _shipped("indexes", "starter")
+    """The pocket encyclopedia: what the starter's indexes are built of, as shipped."""
+    return _shipped("indexes", "pocket")
 
 
 def adapters_dir() -> Path:
