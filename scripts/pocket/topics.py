@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atomr_local.language.literals import parse_quantity
 from pocket.facts import Knowledge, load
 from pocket.sets import add_sets, read_sets
 from pocket.tables import TABLES, Kind
@@ -53,6 +54,7 @@ class Properties:
     place: frozenset[str]
     symmetric: frozenset[str]
     functional: frozenset[str]
+    settled: frozenset[str]
     inverse: dict[str, str]
     renamed: dict[str, str]
     units: dict[str, str]
@@ -160,6 +162,9 @@ class Joined:
 
     def _say(self, key: str, prop: str, value: str, kind: Kind = "entity", unit: str = "") -> None:
         known = self.knowledge.values(key, prop)
+        entity = self.knowledge.entities.get(key)
+        if prop in self.properties.settled and known and entity is not None and entity.table == "countries":
+            return
         if prop in self.properties.functional and known:
             if value not in known and not any(_agree(value, one) for one in known):
                 near = kind == "quantity" and _near(value, known[0])
@@ -191,7 +196,9 @@ class Joined:
             number = number.replace(",", "").replace("−", "-")
             if scale:
                 number = f"{float(number) * _SCALES[scale]:.0f}"
-            return "quantity", number, p.units.get(unit or "", unit or "")
+            unit = p.units.get(unit or "", unit or "")
+            known = parse_quantity(f"{number} {unit}".strip()) is not None
+            return ("quantity", number, unit) if known else ("string", value, "")
         return "entity", value, ""
 
     def meant(self, prop: str, name: str, title: str = "") -> str:
@@ -200,15 +207,16 @@ class Joined:
         Args:
             title: of the topic that the value is told of, which is not meant itself.
         """
-        candidates = {name} if name in self.topics else set(self._by_name.get(name.casefold(), ()))
+        candidates = set(self._by_name.get(name.casefold(), ()))
         if prop in self.properties.person:
             candidates = {one for one in candidates if self.topics[one].is_person}
         elif prop in self.properties.place:
             candidates = {one for one in candidates if not self.topics[one].is_person}
         candidates.discard(title)
-        if len(candidates) > 1:
-            exact = {one for one in candidates if one.casefold() == name.casefold()}
-            candidates = exact or candidates
+        if name in candidates:
+            candidates = {name}
+        elif exact := {one for one in candidates if one.casefold() == name.casefold()}:
+            candidates = exact
         if len(candidates) == 1:
             return self.keys[candidates.pop()]
         if candidates:
