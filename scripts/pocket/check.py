@@ -45,6 +45,7 @@ _LANGUAGE_CODES = {
     "Seychellois Creole": "crs", "New Zealand Sign Language": "nzs", "Ndebele": "nr", "Luxembourgish": "lb",
     "Tajik": "tg", "Uzbek": "uz",
 }  # fmt: skip
+_REGIONS = {"HK": "CN", "MO": "CN"}  # of a country, with a code of their own
 _FUNCTIONAL = {"P19", "P20", "P30", "P36"}
 
 
@@ -193,7 +194,7 @@ def _cities(k: Knowledge, there: Mapping[str, Any], report: Report) -> None:
     countries: dict[str, set[str]] = defaultdict(set)
     for city in there.values():
         for name in (city["name"], *city.get("alternatenames", ())):
-            countries[name_key(name)].add(city["countrycode"])
+            countries[name_key(name)].add(_REGIONS.get(city["countrycode"], city["countrycode"]))
     code = {e.key: e.row["iso2"] for e in _of_table(k, "countries")}
     for fact in k.facts:
         settled = {"city", "human settlement"} & set(k.values(fact.subject, "instance of"))
