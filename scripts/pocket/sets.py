@@ -32,7 +32,7 @@ _YEAR = re.compile(r"\d{4}")
 
 @dataclass(frozen=True)
 class FiniteSet:
-    """One line of the file; `values` is empty or as long as `members`."""
+    """One line of the file; `values` is empty or as long as `members`, `of` what has the members, and as what."""
 
     name: str
     property: str
@@ -41,6 +41,7 @@ class FiniteSet:
     value: str
     values: tuple[str, ...]
     note: str
+    of: tuple[str, str] | None = None
 
     @property
     def title(self) -> str:
@@ -75,7 +76,7 @@ def read_sets() -> list[FiniteSet]:
             found.append(
                 FiniteSet(
                     data["set"], data["property"], bool(data["complete"]), members, data.get("value") or "", values,
-                    data.get("note") or "",
+                    data.get("note") or "", tuple(data["of"]) if "of" in data else None,
                 )
             )  # fmt: skip
     return found
@@ -99,6 +100,8 @@ def facts_of(one: FiniteSet) -> Iterator[tuple[str, str, str, str]]:
     property_, separator, shared = one.property.partition(": ")
     told = _TOLD.get(one.value)
     for number, member in enumerate(one.members):
+        if one.of is not None:
+            yield *one.of, member, "entity"
         if separator:
             subject, object_ = (shared, member) if property_ in _REVERSED else (member, shared.partition(",")[0])
             yield subject, _REVERSED.get(property_, property_), object_, "entity"
