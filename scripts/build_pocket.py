@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Write the pocket encyclopedia's facts, lists and example questions, from the sources in scripts/pocket.
 
-    scripts/build_pocket.py [--out DIR]         write facts.jsonl.gz, lists.jsonl, questions.jsonl and PROVENANCE.json, and
-                                                the Wikidata ids of articles.jsonl
+    scripts/build_pocket.py [--out DIR]         write facts.jsonl.gz, questions.jsonl and PROVENANCE.json, and in
+                                                articles.jsonl the lists and the Wikidata ids
     scripts/build_pocket.py --check             compare with second sources, where they are at hand, and look for what
         [--references DIR] [--shared DIR]       contradicts itself; exit 1 on a disagreement
 
-The articles are written by hand: articles.jsonl in the directory is their source. Everything else depends on the sources
+The other articles are written by hand: indexes/pocket/articles.jsonl is their source. Everything else depends on the sources
 alone: the same sources give the same facts.
 """
 
@@ -64,26 +64,22 @@ def _end(end: str, knowledge: Knowledge, key: str) -> dict[str, Any]:
     return {end: entity.label} | ({f"{end}_qid": entity.qid} if entity.qid else {})
 
 
-def list_lines() -> Iterator[dict[str, Any]]:
-    """An article for each finite set."""
-    for one in read_sets():
-        yield {"id": one.title.casefold().replace(" ", "-"), "title": one.title, "text": one.article()}
-
-
 def article_lines(joined: Joined, file: Path) -> Iterator[dict[str, Any]]:
-    """The articles of the file, each with its topic's Wikidata id where that is confirmed.
+    """The articles of the file, each with its topic's Wikidata id where that is confirmed, then one for each finite set.
 
     Raises:
         ValueError: an article is about no topic, or a topic has none.
     """
+    sets = {one.title: one for one in read_sets()}
     with file.open(encoding="utf-8") as stream:
-        found = [json.loads(line) for line in stream]
-    titles = [line["title"] for line in found]
-    if different := set(titles) ^ set(joined.topics):
+        found = [line for line in map(json.loads, stream) if line["title"] not in sets]
+    if different := {line["title"] for line in found} ^ set(joined.topics):
         raise ValueError(f"{file.name}: not the topics of scripts/pocket/topics: {sorted(different)[:5]}")
     for line in found:
         qid = joined.knowledge.entities[joined.keys[line["title"]]].qid
         yield {key: line[key] for key in ("id", "title", "text")} | ({"qid": qid} if qid else {})
+    for title, one in sets.items():
+        yield {"id": title.casefold().replace(" ", "-"), "title": title, "text": one.article()}
 
 
 def question_lines() -> Iterator[dict[str, Any]]:
@@ -109,7 +105,7 @@ def write_lines(file: Path, lines: Iterable[dict[str, Any]]) -> int:
 
 
 def build(out: Path) -> dict[str, int]:
-    """Write everything into the directory; how many facts, subjects, articles, lists and questions."""
+    """Write everything into the directory; how many facts, subjects, articles and questions."""
     out.mkdir(parents=True, exist_ok=True)
     joined = load_all()
     facts = list(fact_lines(joined.knowledge))
@@ -120,7 +116,6 @@ def build(out: Path) -> dict[str, int]:
         "facts": len(facts),
         "subjects": len({line.get("s_qid", line["s"]) for line in facts}),
         "articles": write_lines(out / "articles.jsonl", list(article_lines(joined, POCKET / "articles.jsonl"))),
-        "lists": write_lines(out / "lists.jsonl", list_lines()),
         "questions": write_lines(out / "questions.jsonl", question_lines()),
     }
     provenance = json.loads((TABLES / "provenance.json").read_text(encoding="utf-8"))

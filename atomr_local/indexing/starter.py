@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
 # The starter knowledge: ships as text, becomes indexes on first use.
 
-_SHIPPED: dict[IndexKind, tuple[str, ...]] = {
-    "text": ("articles.jsonl", "lists.jsonl"),
-    "graph": ("facts.jsonl.gz",),
-}
+_SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl.gz"}
 
 
 def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedder] | None = None) -> Path:
@@ -57,10 +54,10 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
     if name != STARTER:
         read_manifest(directory)
         return directory
-    sources = _sources(kind)
+    source = _source(kind)
     embedder = open_embedder() if kind == "text" and open_embedder is not None else None
-    if not _current(directory, sources, embedder):
-        _build(kind, sources, embedder, unless_current=True)
+    if not _current(directory, source, embedder):
+        _build(kind, source, embedder, unless_current=True)
     return directory
 
 
@@ -70,18 +67,17 @@ def rebuild_starter(kind: IndexKind, open_embedder: Callable[[], Embedder]) -> N
     Raises:
         KnowledgeIndexError: the starter's files are missing, or the index cannot be written.
     """
-    _build(kind, _sources(kind), open_embedder() if kind == "text" else None)
+    _build(kind, _source(kind), open_embedder() if kind == "text" else None)
 
 
-def _sources(kind: IndexKind) -> list[Path]:
-    sources = [paths.starter_knowledge_dir() / name for name in _SHIPPED[kind]]
-    for source in sources:
-        if not source.is_file():
-            raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
-    return sources
+def _source(kind: IndexKind) -> Path:
+    source = paths.starter_knowledge_dir() / _SHIPPED[kind]
+    if not source.is_file():
+        raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
+    return source
 
 
-def _current(directory: Path, sources: Sequence[Path], embedder: Embedder | None) -> bool:
+def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
     try:
         manifest = read_manifest(directory)
     except KnowledgeIndexError:
@@ -92,24 +88,24 @@ def _current(directory: Path, sources: Sequence[Path], embedder: Embedder | None
         return False
     if manifest.kind == "graph" and manifest.settings.get(COUNT) != LAYOUT:  # made by an earlier version
         return False
-    return [item.sha256 for item in manifest.inputs] == list(map(sha256_of, sources))
+    return [item.sha256 for item in manifest.inputs] == [sha256_of(source)]
 
 
-def _build(kind: IndexKind, sources: Sequence[Path], embedder: Embedder | None, *, unless_current: bool = False) -> None:
+def _build(kind: IndexKind, source: Path, embedder: Embedder | None, *, unless_current: bool = False) -> None:
     directory = index_path(kind, STARTER)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with exclusive(directory):
-            if unless_current and _current(directory, sources, embedder):  # another process has built it meanwhile
+            if unless_current and _current(directory, source, embedder):  # another process has built it meanwhile
                 return
             if kind == "graph":
                 from atomr_local.indexing.graph_index.index import build_graph_index
 
-                build_graph_index(sources, STARTER, format="facts-jsonl", linearise=True)
+                build_graph_index([source], STARTER, format="facts-jsonl", linearise=True)
             elif embedder is not None:
                 from atomr_local.indexing.text_index.index import build_text_index
 
-                build_text_index(sources, STARTER, embedder=embedder, vectors="later")
+                build_text_index([source], STARTER, embedder=embedder, vectors="later")
             else:
                 raise KnowledgeIndexError(
                     "the starter's text index is not built yet, and no embedder is given to build it"

@@ -19,7 +19,7 @@ from atomr_local.system import paths
 def ship(folder: Path, title: str = "Como") -> None:
     folder.mkdir(exist_ok=True)
     (folder / "articles.jsonl").write_text(json.dumps({"id": "1", "title": title, "text": f"{title} is a lake."}))
-    (folder / "facts.jsonl").write_text(json.dumps({"s": title, "p": "country", "o": "Italy"}))
+    (folder / "facts.jsonl.gz").write_text(json.dumps({"s": title, "p": "country", "o": "Italy"}))
 
 
 @pytest.fixture
