@@ -21,8 +21,8 @@ the graph alone.
 
 from __future__ import annotations
 
-import gzip
 import argparse
+import gzip
 import json
 import os
 import random

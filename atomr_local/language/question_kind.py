@@ -30,7 +30,9 @@ _DEFINE = re.compile(
     r"|(?P<named>\S.*?),? (?:who|what) (?:is|was|are|were) (?:she|he|it|that|they|this))",
     re.IGNORECASE,
 )
-_MANNER = re.compile(r",? (?:in (?:simple|plain|easy|other|a few) (?:words|terms|language|english)|please|pls)$", re.IGNORECASE)
+_MANNER = re.compile(
+    r",? (?:in (?:simple|plain|easy|other|a few) (?:words|terms|language|english)|please|pls)$", re.IGNORECASE
+)
 _ARTICLE = re.compile(r"(?:an?|(?P<the>the))\s+(?=\S)", re.IGNORECASE)
 _EDGES = " \t?!.\"“”'‘’"
 _MOST_CHARACTERS = 100

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
 from atomr_local.language.question_kind import defined_topic
 from atomr_local.reasoning.confidence import AGREE, FAILED_SOURCE, GUESS, NULL, SUBJECT, TYPE_FIT, worst

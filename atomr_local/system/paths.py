@@ -81,6 +81,11 @@ def processes_file() -> Path:
     return config_file().with_name("processes.jsonl")
 
 
+def own_facts_file() -> Path:
+    """The user's own facts that go before those of the pocket encyclopedia, beside the settings."""
+    return config_file().with_name("facts.jsonl")
+
+
 def config_file() -> Path:
     return (_home() or _PLATFORM.user_config_path) / "config.toml"
 

@@ -80,7 +80,9 @@ def main() -> None:
     table: dict[str, Counter[str]] = defaultdict(Counter)
     seconds: dict[str, list[float]] = defaultdict(list)
     out = given.jsonl.open("w", encoding="utf-8") if given.jsonl else None
-    with Assistant.open(model="starter", text_index="starter", graph_index="starter", sources=("text", "graph")) as asked:
+    with Assistant.open(
+        model="starter", text_index="starter", graph_index="starter", sources=("text", "graph")
+    ) as asked:
         asked.preload()
         for row in rows:
             started = time.perf_counter()

@@ -22,9 +22,7 @@ from typing import Any
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key
 from pocket.facts import Knowledge
-from pocket.tables import PROPERTIES, Entity, many, read_table
-
-from pocket.tables import plain
+from pocket.tables import PROPERTIES, Entity, many, plain, read_table
 
 _AREA_TOLERANCE, _WEIGHT_TOLERANCE = 0.03, 3e-4
 _CONTINENTS = {

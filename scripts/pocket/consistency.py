@@ -70,7 +70,10 @@ def _of_texts(joined: Joined, file: Path) -> Iterator[str]:
     lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     texts = {line["title"]: line["text"] for line in lines}
     for title, topic in joined.topics.items():
-        told = {"date of birth": set(_BORN.findall(texts.get(title, ""))), "date of death": set(_DIED.findall(texts.get(title, "")))}
+        told = {
+            "date of birth": set(_BORN.findall(texts.get(title, ""))),
+            "date of death": set(_DIED.findall(texts.get(title, ""))),
+        }
         for born, died in _LIFETIME.findall(topic.description):
             told["date of birth"].add(born)
             told["date of death"].add(died)

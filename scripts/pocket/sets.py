@@ -26,7 +26,9 @@ _EVENTS = {
 }
 _EVENT = re.compile(r"(?:winner of|host city of)(?: the)? (.*)")
 # "John" and "A" would be taken for whoever or whatever is called so.
-_NAMES_OF_MUCH_ELSE = frozenset({"canonical gospels", "blood types", "Roman numerals", "sections of the symphony orchestra"})
+_NAMES_OF_MUCH_ELSE = frozenset(
+    {"canonical gospels", "blood types", "Roman numerals", "sections of the symphony orchestra"}
+)
 _YEAR = re.compile(r"\d{4}")
 
 

@@ -229,7 +229,7 @@ class Joined:
         return name
 
 
-_KINDS = {prop: "place" for prop in ("place of birth", "place of death", "place of burial", "residence", "country")}
+_KINDS = dict.fromkeys(("place of birth", "place of death", "place of burial", "residence", "country"), "place")
 
 
 def _agree(one: str, other: str) -> bool:
@@ -249,4 +249,3 @@ def load_all() -> Joined:
     joined = Joined(load(), read_topics(), Properties.read())
     add_sets(joined.knowledge, read_sets(), joined.meant)
     return joined
-

@@ -15,7 +15,7 @@ from pocket.check import Report, check
 from pocket.consistency import contradictions
 from pocket.facts import Knowledge, load
 from pocket.sets import FiniteSet, facts_of, read_sets
-from pocket.tables import extras, read_table
+from pocket.tables import read_table
 from pocket.topics import Joined, Properties, Topic, load_all, read_topics
 from support.places import SCRIPTS, SHARED
 
@@ -169,7 +169,9 @@ class TestJoining:
         assert joined.unclear["Mercury"] == {"Mercury (planet)", "Mercury (element)"}
 
     def test_a_conflict_of_more_than_rounding_is_told(self) -> None:
-        lake = topic("Lake", ("area", "100 square kilometre"), ("area", "101 square kilometre"), ("length", "5 kilometre"))
+        lake = topic(
+            "Lake", ("area", "100 square kilometre"), ("area", "101 square kilometre"), ("length", "5 kilometre")
+        )
         joined = join(lake)
         joined._say("Lake", "length", "9", "quantity", "km")
         assert joined.conflicts_told() == ["Lake | length | 5 | topic: 9"]
