@@ -6,8 +6,8 @@
     scripts/build_pocket.py --check             compare with second sources, where they are at hand, and look for what
         [--references DIR] [--shared DIR]       contradicts itself; exit 1 on a disagreement
 
-The other articles are written by hand: indexes/pocket/articles.jsonl is their source. Everything else depends on the sources
-alone: the same sources give the same facts.
+The other articles are written by hand: indexes/pocket/articles.jsonl is their source. Everything else depends on the
+sources alone: the same sources give the same facts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _end(end: str, knowledge: Knowledge, key: str) -> dict[str, Any]:
 
 
 def article_lines(joined: Joined, file: Path) -> Iterator[dict[str, Any]]:
-    """The articles of the file, each with its topic's Wikidata id where that is confirmed, then one for each finite set.
+    """The articles of the file, each with its topic's Wikidata id where that is confirmed, then one for each set.
 
     Raises:
         ValueError: an article is about no topic, or a topic has none.

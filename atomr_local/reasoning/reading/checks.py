@@ -493,7 +493,8 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
         alone: the question must be exactly that title.
     """
     asked_words = name_key(question).split()
-    asked = f" {' '.join(asked_words)}  {' '.join(map(singular, asked_words))} "  # "Tell me about bees": the page is called Bee
+    # "Tell me about bees": the page is called Bee.
+    asked = f" {' '.join(asked_words)}  {' '.join(map(singular, asked_words))} "
 
     def held(item: Evidence) -> bool:
         return is_titled(item, question) if alone else any(f" {key} " in asked for key in _keys(item))
