@@ -41,7 +41,7 @@ _REMOTE = (
     "The model on {host} breaks your question down into steps, each step is looked up here, and you see what every "
     "answer rests on. ⚠ Your questions and the evidence for them leave this machine → {host} (endpoint.url)."
 )
-_POCKET = "Here to begin with: a pocket encyclopedia of 6,500 topics, as of 2025. It was written for this program and may err."
+_POCKET = "Here to begin with: a pocket encyclopedia of 6,500 topics of 2025, written for this program. It may err."
 _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 
