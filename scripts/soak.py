@@ -22,6 +22,7 @@ the graph alone.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -238,7 +239,7 @@ def second_indexes(text: bool) -> None:
     if not index_path("graph", "soak").exists():
         with tempfile.TemporaryDirectory() as directory:
             part = Path(directory, "facts.jsonl")
-            lines = (known / "facts.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+            lines = gzip.decompress((known / "facts.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
             part.write_text("".join(lines[:4000]), encoding="utf-8")
             build_graph_index([part], "soak", format="facts-jsonl")
     if text and not index_path("text", "soak").exists():
@@ -271,7 +272,7 @@ def run(arguments: argparse.Namespace, home: Path) -> int:
     draw = random.Random(arguments.seed)
     facts = [
         fact
-        for line in (paths.starter_knowledge_dir() / "facts.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in gzip.decompress((paths.starter_knowledge_dir() / "facts.jsonl.gz").read_bytes()).splitlines()
         if (fact := json.loads(line))["p"] not in _HIDDEN
     ]
     other = _OTHER_QUICK if quick else (*_OTHER, {"model": copied_model(home)})

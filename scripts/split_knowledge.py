@@ -19,7 +19,7 @@ among the gold pages of the questions is counted. --build also builds both index
 The second form splits any pages and facts; there are no questions then, but `atomr questions make` can make some.
 
     scripts/split_knowledge.py --data ../shared/data --out runs/2wiki-split --build 2wiki-split
-    scripts/split_knowledge.py --corpus indexes/starter/articles.jsonl --facts indexes/starter/facts.jsonl \
+    scripts/split_knowledge.py --corpus indexes/pocket/articles.jsonl --facts indexes/pocket/facts.jsonl.gz \
         --out runs/starter-split --build starter-split
 """
 

@@ -294,7 +294,7 @@ def _indexes() -> Iterator[Finding]:
     from atomr_local.system import paths
 
     shipped = paths.starter_knowledge_dir()
-    whole = all((shipped / name).is_file() for name in ("facts.jsonl", "articles.jsonl"))
+    whole = all((shipped / name).is_file() for name in ("facts.jsonl.gz", "articles.jsonl"))
     if whole:
         yield Finding("starter knowledge", "ok", str(shipped))
     else:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atomr_local.errors import AtomrError, KnowledgeIndexError
+from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing.graph_index.linearised import COUNT, LAYOUT
 from atomr_local.indexing.opening import opening_problem
+from atomr_local.indexing.readers.facts.json_lines import parse_fact
+from atomr_local.indexing.readers.lines import LineReader
 from atomr_local.indexing.store import (
     KINDS,
     MANIFEST,
@@ -26,8 +28,9 @@ from atomr_local.indexing.store import (
     resolve,
     sha256_of,
 )
+from atomr_local.language.names import name_key
 from atomr_local.system import paths
-from atomr_local.system.files import exclusive
+from atomr_local.system.files import exclusive, write_output
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 # The starter knowledge: ships as text, becomes indexes on first use.
 
-_SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl"}
+_SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl.gz"}
 
 
 def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedder] | None = None) -> Path:
@@ -74,7 +77,36 @@ def _source(kind: IndexKind) -> Path:
     source = paths.starter_knowledge_dir() / _SHIPPED[kind]
     if not source.is_file():
         raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
-    return source
+    own = paths.own_facts_file()
+    return _corrected(source, own) if kind == "graph" and own.is_file() else source
+
+
+def _corrected(source: Path, own: Path) -> Path:
+    """The shipped facts with the user's own in the place of those of the same subject and property.
+
+    Raises:
+        InputError: a line of the user's file is no fact.
+    """
+    made = paths.cache_dir() / "starter-facts.jsonl"
+    if made.is_file() and made.stat().st_mtime > max(own.stat().st_mtime, source.stat().st_mtime):
+        return made
+    said: set[tuple[str, str]] = set()
+    lines = []
+    for number, line in LineReader(own):
+        try:
+            fact = parse_fact(line)
+        except ValueError as error:
+            hint = 'Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.'
+            raise InputError(f"{own}, line {number}: {error}", hint=hint) from error
+        said.add((name_key(fact.subject.label), name_key(fact.property)))
+        lines.append(line)
+    for _, line in LineReader(source):
+        fact = parse_fact(line)
+        if (name_key(fact.subject.label), name_key(fact.property)) not in said:
+            lines.append(line)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    write_output(made, b"\n".join(lines).decode() + "\n")
+    return made
 
 
 def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
@@ -105,7 +137,7 @@ def _build(kind: IndexKind, source: Path, embedder: Embedder | None, *, unless_c
             elif embedder is not None:
                 from atomr_local.indexing.text_index.index import build_text_index
 
-                build_text_index([source], STARTER, embedder=embedder, vectors="now")
+                build_text_index([source], STARTER, embedder=embedder, vectors="later")
             else:
                 raise KnowledgeIndexError(
                     "the starter's text index is not built yet, and no embedder is given to build it"

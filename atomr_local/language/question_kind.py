@@ -21,8 +21,18 @@ from atomr_local.language.words import english
 # what they name, so they need no steps.
 
 # "What is …": what opens the question, its verb, and what that is said of.
-COPULAR = re.compile(r"(?P<asks>who|what|which)(?:['’]s|\s+(?P<verb>is|are|was|were))\s+(?P<rest>\S.*)", re.IGNORECASE)
+COPULAR = re.compile(r"(?P<asks>who|what|which)(?:['’]?s|\s+(?P<verb>is|are|was|were))\s+(?P<rest>\S.*)", re.IGNORECASE)
 _MEANS = re.compile(r"(?P<asks>what)\s+(?P<verb>does|do)\s+(?P<rest>\S.*?)\s+mean", re.IGNORECASE)
+# "Define osmosis", "Frida Kahlo, who is she?": the same without its usual form.
+_DEFINE = re.compile(
+    r"(?:(?P<asks>define|explain|(?:the )?(?:definition|meaning) of|tell me about|teach me about|"
+    r"i(?:['’]d| would)? (?:want|like) to (?:learn|know|hear) about)\s+(?P<rest>\S.*)"
+    r"|(?P<named>\S.*?),? (?:who|what) (?:is|was|are|were) (?:she|he|it|that|they|this))",
+    re.IGNORECASE,
+)
+_MANNER = re.compile(
+    r",? (?:in (?:simple|plain|easy|other|a few) (?:words|terms|language|english)|please|pls)$", re.IGNORECASE
+)
 _ARTICLE = re.compile(r"(?:an?|(?P<the>the))\s+(?=\S)", re.IGNORECASE)
 _EDGES = " \t?!.\"“”'‘’"
 _MOST_CHARACTERS = 100
@@ -34,11 +44,16 @@ def defined_topic(question: str) -> str:
     "Who is the president?" asks for a name, and "What is the capital of France?" for a value: descriptions of others.
     A function word may only stand inside a name, which capitals show ("Joan of Arc").
     """
-    asked = question.strip(_EDGES)
-    if len(asked) > _MOST_CHARACTERS or not (found := COPULAR.fullmatch(asked) or _MEANS.fullmatch(asked)):
+    asked = _MANNER.sub("", question.strip(_EDGES)).strip(_EDGES)
+    if len(asked) > _MOST_CHARACTERS:
         return ""
-    asks, verb, rest = found["asks"].casefold(), (found["verb"] or "is").casefold(), found["rest"]
-    article = _ARTICLE.match(rest) if found.re is COPULAR else None
+    if found := _DEFINE.fullmatch(asked):
+        asks, verb, rest = "define", "", found["rest"] or found["named"]
+    elif found := COPULAR.fullmatch(asked) or _MEANS.fullmatch(asked):
+        asks, verb, rest = found["asks"].casefold(), (found["verb"] or "is").casefold(), found["rest"]
+    else:
+        return ""
+    article = None if found.re is _MEANS else _ARTICLE.match(rest)
     topic = rest[article.end() if article else 0 :].strip(_EDGES)
     parts = topic.split()
     said = [part for part in parts if part.casefold() not in english().stop]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
+from atomr_local.language.question_kind import defined_topic
 from atomr_local.reasoning.confidence import AGREE, FAILED_SOURCE, GUESS, NULL, SUBJECT, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_formats import Reading
@@ -242,7 +243,8 @@ class Operators:
             typed: the question as the user typed it; the plan may spell the name differently.
             alone: the question must be exactly the page's title, and nothing else is read.
         """
-        found = self.retriever.everywhere(node_id, Request(question, question, top_k=self.settings.top_k))
+        request = Request(question, defined_topic(question) or question, top_k=self.settings.top_k)
+        found = self.retriever.everywhere(node_id, request)
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
         sure = _QUOTED

@@ -81,6 +81,11 @@ def processes_file() -> Path:
     return config_file().with_name("processes.jsonl")
 
 
+def own_facts_file() -> Path:
+    """The user's own facts that go before those of the pocket encyclopedia, beside the settings."""
+    return config_file().with_name("facts.jsonl")
+
+
 def config_file() -> Path:
     return (_home() or _PLATFORM.user_config_path) / "config.toml"
 
@@ -92,8 +97,8 @@ def _shipped(*parts: str) -> Path:
 
 
 def starter_knowledge_dir() -> Path:
-    """The starter's facts.jsonl and articles.jsonl, as shipped."""
-    return _shipped("indexes", "starter")
+    """The pocket encyclopedia: what the starter's indexes are built of, as shipped."""
+    return _shipped("indexes", "pocket")
 
 
 def adapters_dir() -> Path:

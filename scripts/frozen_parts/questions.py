@@ -123,7 +123,7 @@ def _records(file: Path) -> list[dict[str, Any]]:
 
 def _starter_questions() -> list[str]:
     """The starter's own, then those of the development set, of all kinds by turns."""
-    own = [str(one["question"]) for one in _records(ROOT / "indexes" / "starter" / "questions.jsonl")]
+    own = [str(one["question"]) for one in _records(ROOT / "indexes" / "pocket" / "questions.jsonl")]
     others = [one for one in _records(_OWN / "natural_dev.jsonl") if one["corpus"] == "starter"]
     none = [str(one["question"]) for one in _records(_OWN / "natural_dev.jsonl") if one["corpus"] == "none"]
     kinds: dict[str, list[str]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tomllib
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from atomr_local.system.files import write_output
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 ROOT = SCRIPTS.parent
-STARTER = ROOT / "indexes" / "starter"
+STARTER = ROOT / "indexes" / "pocket"
 # Our own questions on passages of the corpora, and our own plans (see the README in the directory).
 QUESTIONS = SCRIPTS / "training_questions"
 # Our own plans for questions of a set that comes without decompositions, by the question's id.
@@ -23,7 +24,7 @@ Line = dict[str, Any]
 
 
 def read_lines(path: Path) -> list[Line]:
-    with path.open(encoding="utf-8") as stream:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:
         return [json.loads(text) for text in stream if text.strip()]
 
 

@@ -31,7 +31,7 @@ from atomr_local.tree.nodes import Literal, Operator
 from atomr_local.tree.validation import validate
 
 HERE = Path(__file__).resolve().parent
-STARTER = HERE.parents[1] / "indexes" / "starter" / "articles.jsonl"
+STARTER = HERE.parents[1] / "indexes" / "pocket" / "articles.jsonl"
 CORPORA = {
     "2wiki": "2wiki_train500",
     "hotpot": "hotpot_train100",

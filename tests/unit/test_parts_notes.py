@@ -20,7 +20,7 @@ def damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A graph index without its manifest, and a small starter."""
     shipped = tmp_path / "shipped"
     shipped.mkdir()
-    (shipped / "facts.jsonl").write_text(json.dumps({"s": "Como", "p": "country", "o": "Italy"}))
+    (shipped / "facts.jsonl.gz").write_text(json.dumps({"s": "Como", "p": "country", "o": "Italy"}))
     monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: shipped)
     store.index_path("graph", "mine").mkdir(parents=True)
 

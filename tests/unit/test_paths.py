@@ -44,4 +44,4 @@ def test_an_empty_home_is_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_ships_does_not_move_with_the_home() -> None:
-    assert (paths.starter_knowledge_dir() / "facts.jsonl").is_file()
+    assert (paths.starter_knowledge_dir() / "facts.jsonl.gz").is_file()

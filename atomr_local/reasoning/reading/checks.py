@@ -22,7 +22,7 @@ from atomr_local.language.names import (
 from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
 from atomr_local.language.sentences import sentences
-from atomr_local.language.words import any_of, english, first_letters
+from atomr_local.language.words import any_of, english, first_letters, singular
 from atomr_local.reasoning.reading.answer_formats import UNDATED, AnswerSpec, Reading
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.system.sanitize import sanitize_line
@@ -487,26 +487,29 @@ _FACT = " \u2014 "  # between subject and property in a fact of the graph
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
     """The evidence whose title is in the question: pages before graph facts, longer titles first, and of those that are
-    alike one without a qualifier.
+    alike one without a qualifier, from its beginning.
 
     Args:
         alone: the question must be exactly that title.
     """
-    asked = f" {name_key(question)} "
+    asked_words = name_key(question).split()
+    # "Tell me about bees": the page is called Bee.
+    asked = f" {' '.join(asked_words)}  {' '.join(map(singular, asked_words))} "
 
     def held(item: Evidence) -> bool:
         return is_titled(item, question) if alone else any(f" {key} " in asked for key in _keys(item))
 
-    def rank(item: Evidence) -> tuple[bool, int, bool]:
+    def rank(item: Evidence) -> tuple[bool, int, bool, int]:
         key, base = name_key(item.title), base_key(item.title)
-        return item.source != SourceName.GRAPH, len(base), key == base
+        begin = (item.locator.get("span") or (0,))[0]
+        return item.source != SourceName.GRAPH, len(base), key == base, -begin
 
     return max(filter(held, evidence), key=rank, default=None)
 
 
 def is_titled(item: Evidence, name: str) -> bool:
     """Whether the name is the title of the evidence, with or without its qualifier and article."""
-    return name_key(name) in _keys(item)
+    return not _keys(item).isdisjoint({name_key(name), singular(name_key(name))})
 
 
 def _keys(item: Evidence) -> set[str]:

@@ -41,6 +41,7 @@ _REMOTE = (
     "The model on {host} breaks your question down into steps, each step is looked up here, and you see what every "
     "answer rests on. ⚠ Your questions and the evidence for them leave this machine → {host} (endpoint.url)."
 )
+_POCKET = "Here to begin with: a pocket encyclopedia of 6,500 topics of 2025, written for this program. It may err."
 _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 
@@ -126,11 +127,13 @@ class Welcome(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
+        yield Static(Text(_POCKET), id="pocket")
         yield self._examples
 
     def offer(self, questions: Sequence[str] | None) -> None:
         """Offer questions made from the indexes in use; None: the starter's own."""
         self._examples.offer(example_questions() if questions is None else questions)
+        self.query_one("#pocket").display = questions is None
 
     def show_privacy(self, remote: str) -> None:
         """Say what leaves the machine: `remote` is the other machine that the model is on, or empty."""

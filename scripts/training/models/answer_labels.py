@@ -44,7 +44,7 @@ class Types:
             "spouse": "person",
         }
         facts = [(r["s"], r["p"], r["o"]) for r in read_lines(data / "kg/2wiki_train_triples.jsonl")]
-        facts += [(r["s"], r["p"], r["o"]) for r in read_lines(STARTER / "facts.jsonl")]
+        facts += [(r["s"], r["p"], r["o"]) for r in read_lines(STARTER / "facts.jsonl.gz")]
         facts += [
             tuple(fact)
             for r in read_lines(data / "qa/2wiki_train500_questions.jsonl")

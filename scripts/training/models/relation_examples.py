@@ -108,7 +108,7 @@ def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Propert
                 ways |= {(PROPERTY + prop, False) for prop, share in added.items() if rng.random() < share}
     starter: dict[str, set[PropertyPath]] = defaultdict(set)
     labels = property_table().by_label
-    for fact in read_lines(STARTER / "facts.jsonl"):
+    for fact in read_lines(STARTER / "facts.jsonl.gz"):
         known = labels.get(name_key(fact["p"]))
         stated: str | None = PROPERTY + fact["p_id"] if fact.get("p_id") else known.iri if known else None
         if stated is None:

@@ -1,6 +1,6 @@
 """Make natural questions with plans from the authored tables and from facts.
 
-    python scripts/natural_questions/build.py --data ../shared/data --home indexes/starter --out questions.jsonl
+    python scripts/natural_questions/build.py --data ../shared/data --home indexes/pocket --out questions.jsonl
 
 Each line holds a question as it is typed, the same as it is meant, the answer it expects, its plan, and the gold
 answers where facts tell them. The same seed gives the same file. Facts are the starter's own and those of

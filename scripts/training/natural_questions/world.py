@@ -114,7 +114,7 @@ class World:
 
 def starter(home: Path) -> World:
     """The facts that come with the program."""
-    rows = read_lines(home / "facts.jsonl")
+    rows = read_lines(home / "facts.jsonl.gz")
     world = World("starter", ((row["s"], row["p"], row["o"]) for row in rows), complete=True)
     world.pages = {row["title"] for row in read_lines(home / "articles.jsonl")}
     for label in dict.fromkeys(row["s"] for row in rows):

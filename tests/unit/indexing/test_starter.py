@@ -10,7 +10,7 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
-from atomr_local.errors import KnowledgeIndexError
+from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.starter import ensure_index
 from atomr_local.system import paths
@@ -19,7 +19,7 @@ from atomr_local.system import paths
 def ship(folder: Path, title: str = "Como") -> None:
     folder.mkdir(exist_ok=True)
     (folder / "articles.jsonl").write_text(json.dumps({"id": "1", "title": title, "text": f"{title} is a lake."}))
-    (folder / "facts.jsonl").write_text(json.dumps({"s": title, "p": "country", "o": "Italy"}))
+    (folder / "facts.jsonl.gz").write_text(json.dumps({"s": title, "p": "country", "o": "Italy"}))
 
 
 @pytest.fixture
@@ -134,3 +134,24 @@ def test_two_processes_at_once_build_it_once(shipped: Path) -> None:
     assert [process.returncode for process in both] == [0, 0], [error for _, error in done]
     assert sorted(output for output, _ in done) == ["", "built\n"]
     assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 1
+
+
+class TestOwnFacts:
+    def test_they_take_the_place_of_what_ships(self, shipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = store.read_manifest(ensure_index("graph", "starter")).inputs[0].sha256
+        own = paths.own_facts_file()
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text('{"s": "como", "p": "Country", "o": "Lombardy"}\n{"s": "Como", "p": "depth", "o": "410 m"}\n')
+        manifest = store.read_manifest(ensure_index("graph", "starter"))
+        assert manifest.inputs[0].sha256 != before
+        told = Path(manifest.inputs[0].path).read_text()
+        assert "Lombardy" in told and "410 m" in told and "Italy" not in told
+        own.unlink()
+        assert store.read_manifest(ensure_index("graph", "starter")).inputs[0].sha256 == before
+
+    def test_a_line_that_is_no_fact_is_named(self, shipped: Path) -> None:
+        own = paths.own_facts_file()
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text('{"s": "Como"}\n')
+        with pytest.raises(InputError, match=r'facts\.jsonl, line 1: no "p"'):
+            ensure_index("graph", "starter")

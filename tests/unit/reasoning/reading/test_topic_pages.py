@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, Run, passages, reply, toolbox
 
@@ -32,6 +34,10 @@ def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
     assert topic_page("rosa ferrer", pages, alone=True) is pages[2]
     pages = [page("Rosa Ferrer (film)"), page("Rosa Ferrer"), page("Rosa Ferrer (album)")]
     assert topic_page("Who was Rosa Ferrer?", pages) is pages[1]
+    assert topic_page("Tell me about bees", [page("Bee")]) is not None
+    later = replace(page("Bee", "They dance."), locator={"passage": "bee#1", "span": [700, 711]})
+    first = replace(page("Bee"), locator={"passage": "bee#0", "span": [0, 699]})
+    assert topic_page("bees", [later, first], alone=True) is first
 
 
 @pytest.mark.parametrize(
@@ -39,14 +45,14 @@ def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
 )
 def test_a_topic_is_told_from_its_page_without_the_model(plan: str) -> None:
     question = plan.split(" = ", maxsplit=1)[0].removeprefix("0. ")
-    run = Run(question, plan, FakeBackbone(), FakeSource("text", {question: passages(("Rosa Ferrer", TEXT))}))
+    run = Run(question, plan, FakeBackbone(), FakeSource("text", {"Rosa Ferrer": passages(("Rosa Ferrer", TEXT))}))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
     assert (run.node(0).cited, run.node(0).supported, run.node(0).confidence) == (["e1"], True, 0.75)
 
 
 def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_question() -> None:
     question = "Tell me about Rosa Ferrer."
-    text = FakeSource("text", {question: passages(("Girona", "Rosa Ferrer, a painter, lived in Girona."))})
+    text = FakeSource("text", {"Rosa Ferrer": passages(("Girona", "Rosa Ferrer, a painter, lived in Girona."))})
     run = Run(question, f"0. {question} = Answer(summary)", FakeBackbone(reply("a painter", evidence=[1])), text)
     assert (run.result.texts, run.node(0).method) == (("a painter",), "direct_rag")
     assert run.trace.totals.retrievals["text"] == 1
@@ -63,7 +69,7 @@ def test_a_topic_that_only_the_graph_has_is_told_from_its_facts() -> None:
 
 def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:
     plan = "0. Tell me about Rosa Ferrera. = Answer(summary)"
-    found = {"Tell me about Rosa Ferrera.": passages(("Rosa Ferrer", TEXT))}
+    found = {"Rosa Ferrera": passages(("Rosa Ferrer", TEXT))}
     run = Run("what can one say about rosa ferrer", plan, FakeBackbone(), FakeSource("text", found))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter.")
     assert run.result.confidence == 0.6
@@ -87,6 +93,14 @@ def test_a_whole_sentence_is_shown_as_it_is() -> None:
         ("What is a black hole?", "black hole"),
         ("What’s the Danube?", "Danube"),
         ("What does “osmosis” mean?", "osmosis"),
+        ("whats a black hole", "black hole"),
+        ("define osmosis", "osmosis"),
+        ("What is the meaning of life?", ""),
+        ("meaning of osmosis", "osmosis"),
+        ("Rosa Ferrer, who is she?", "Rosa Ferrer"),
+        ("i want to learn about bees", "bees"),
+        ("what is an algorithm in simple words", "algorithm"),
+        ("Tell me about Rosa Ferrer.", "Rosa Ferrer"),
     ],
 )
 def test_a_question_for_a_definition_names_its_topic(question: str, topic: str) -> None:
@@ -106,6 +120,9 @@ def test_a_question_for_a_definition_names_its_topic(question: str, topic: str) 
         "Who was Rosa Ferrer married to?",
         "When was Rosa Ferrer?",
         "Tell me who Rosa Ferrer is",
+        "Tell me about the plot of Emma",
+        "Explain why ice floats",
+        "Which man is it?",
         "Who was " + "Rosa " * 40,
         "",
     ],
