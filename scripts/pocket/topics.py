@@ -110,7 +110,8 @@ class Joined:
 
     def __post_init__(self) -> None:
         same = {title: key for key, title in self.properties.same.items()}
-        folded = {key.casefold(): key for key, entity in self.knowledge.entities.items() if entity.table}
+        entities = sorted(self.knowledge.entities.items(), key=lambda item: bool(item[1].table))
+        folded = {key.casefold(): key for key, _ in entities}  # rows of tables before what is only mentioned
         taken = set(self.properties.same)
         self._by_name: dict[str, set[str]] = defaultdict(set)
         for title, topic in self.topics.items():
@@ -136,7 +137,9 @@ class Joined:
             elif entity.qid and entity.label.casefold() != topic.title.casefold():
                 names.append(topic.title)
         else:
-            entity.table, entity.label = "topics", topic.title
+            entity.table = "topics"
+            if entity.label.casefold() != topic.title.casefold():
+                entity.label = topic.title
         entity.description = topic.description
         known = {entity.label.casefold(), *map(str.casefold, entity.aliases)}
         for name in names:

@@ -53,7 +53,7 @@ async def test_removed_and_built_again_by_another_process(kind: str, built_home:
         assert trace is not None
         return trace, " ".join(item.text for item in trace.evidence if item.source == kind)
 
-    with Assistant.open(**{f"{kind}_index": "mine"}) as assistant:
+    with Assistant.open(**{f"{kind}_index": "mine"}, sources=(kind,)) as assistant:
         app = AtomrApp(assistant)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
