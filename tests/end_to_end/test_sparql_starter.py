@@ -81,7 +81,7 @@ def test_what_the_starter_model_writes_runs_again_with_the_same_rows(
     asked = 0
     with Assistant.open(load_settings()) as assistant:
         directory = store.index_path("graph", "starter")
-        for question in ("How many moons does Mars have?", "Which countries border Germany?"):
+        for question in ("How many moons does Mars have?", "Which films did Akira Kurosawa direct?"):
             for _ in assistant.ask(question, strategy=_Asks.name):
                 pass
             trace = assistant.last_trace

@@ -16,7 +16,7 @@ from atomr_local import Assistant
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.app import AtomrApp
 
-QUESTION = "Who wrote Moby-Dick?"
+QUESTION = "Who wrote Quillmoor?"
 
 
 def atomr(*arguments: str | Path) -> None:
@@ -33,9 +33,9 @@ def write(file: Path, *rows: dict[str, Any]) -> Path:
 
 def build(kind: str, folder: Path, writer: str) -> None:
     """An index of one book, by this writer."""
-    text = f"Moby-Dick is a novel of 1851. It was written by {writer}."
-    article = {"id": "moby", "title": "Moby-Dick", "text": text}
-    fact = {"s": "Moby-Dick", "s_qid": "Q174596", "p": "author", "p_id": "P50", "o": writer, "o_type": "entity"}
+    text = f"Quillmoor is a novel of 1851. It was written by {writer}."
+    article = {"id": "quillmoor", "title": "Quillmoor", "text": text}
+    fact = {"s": "Quillmoor", "s_qid": "Q990000017", "p": "author", "p_id": "P50", "o": writer, "o_type": "entity"}
     file = write(folder / f"{kind}.jsonl", article if kind == "text" else fact)
     atomr(kind, "build", file, "--name", "mine")
 
@@ -53,7 +53,7 @@ async def test_removed_and_built_again_by_another_process(kind: str, built_home:
         assert trace is not None
         return trace, " ".join(item.text for item in trace.evidence if item.source == kind)
 
-    with Assistant.open(**{f"{kind}_index": "mine"}, sources=(kind,)) as assistant:
+    with Assistant.open(**{f"{kind}_index": "mine"}) as assistant:
         app = AtomrApp(assistant)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
