@@ -41,7 +41,7 @@ _REMOTE = (
     "The model on {host} breaks your question down into steps, each step is looked up here, and you see what every "
     "answer rests on. ⚠ Your questions and the evidence for them leave this machine → {host} (endpoint.url)."
 )
-_POCKET = "Here to begin with: a pocket encyclopedia of 6,500 topics of 2025, written for this program. It may err."
+_POCKET = " It begins with a pocket encyclopedia of 6,500 topics, written for it in 2025, which may err."
 _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 
@@ -119,6 +119,7 @@ class Welcome(Vertical):
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self._examples = Examples()
+        self._about, self._pocket = _WELCOME, False
 
     @property
     def questions(self) -> list[str]:
@@ -127,19 +128,22 @@ class Welcome(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
-        yield Static(Text(_POCKET), id="pocket")
         yield self._examples
 
     def offer(self, questions: Sequence[str] | None) -> None:
         """Offer questions made from the indexes in use; None: the starter's own."""
         self._examples.offer(example_questions() if questions is None else questions)
-        self.query_one("#pocket").display = questions is None
+        self._pocket = questions is None
+        self._tell()
 
     def show_privacy(self, remote: str) -> None:
         """Say what leaves the machine: `remote` is the other machine that the model is on, or empty."""
-        text = _REMOTE.format(host=sanitize_line(remote)) if remote else _LOCAL
+        self._about = _REMOTE.format(host=sanitize_line(remote)) if remote else _LOCAL
+        self._tell()
+
+    def _tell(self) -> None:
         for about in self.query("#about").results(Static):
-            about.update(Text(text))
+            about.update(Text(self._about + (_POCKET if self._pocket else "")))
 
     def offer_first_run(self) -> None:
         """Show the first start's choice above the examples."""
