@@ -52,6 +52,7 @@ class Properties:
     string: frozenset[str]
     person: frozenset[str]
     place: frozenset[str]
+    thing: frozenset[str]
     symmetric: frozenset[str]
     functional: frozenset[str]
     settled: frozenset[str]
@@ -213,8 +214,10 @@ class Joined:
         candidates = set(self._by_name.get(name.casefold(), ()))
         if prop in self.properties.person:
             candidates = {one for one in candidates if self.topics[one].is_person}
-        elif prop in self.properties.place:
+        elif prop in self.properties.place | self.properties.thing:
             candidates = {one for one in candidates if not self.topics[one].is_person}
+        if prop == "notable work":  # "21" by Adele is no card game
+            candidates = {one for one in candidates if one.casefold() == name.casefold()}
         candidates.discard(title)
         if name in candidates:
             candidates = {name}
@@ -225,14 +228,18 @@ class Joined:
         if candidates:
             self.unclear[name] |= candidates
         entity = self.knowledge.entities.get(name)
-        if entity is not None and entity.table and entity.table != "topics" and prop not in self.properties.person:
+        other = prop in self.properties.person or prop == "notable work"
+        if entity is not None and entity.table and entity.table != "topics" and not other:
             return name
         if name in self.keys.values() or (name in self.topics):  # a topic has the name, but cannot be meant
-            return f"{name} ({_KINDS.get(prop, 'other')})"
+            return f"{name} ({_KINDS.get(prop, 'name')})"
         return name
 
 
-_KINDS = dict.fromkeys(("place of birth", "place of death", "place of burial", "residence", "country"), "place")
+_KINDS = {
+    "characters": "character", "notable work": "work",
+    **dict.fromkeys(("place of birth", "place of death", "place of burial", "residence", "country"), "place"),
+}  # fmt: skip
 
 
 def _agree(one: str, other: str) -> bool:
