@@ -107,7 +107,7 @@ def test_every_gold_plan_gives_its_answer(
     assert run("eval", "run", *plans, "--out", str(asked), *both) == 0
     predictions = read_lines(asked / "predictions.jsonl")
     assert {one["id"] for one in predictions} == lines.keys()
-    assert [(one["question"], one["predicted"], one["gold"]) for one in predictions if not one["em"]] == []
+    assert [(one["question"], one["guess"], one["gold"]) for one in predictions if not one["guess_em"]] == []
     for trace in read_lines(asked / "traces.jsonl"):
         assert trace["plan"]["origin"] == "file"
         assert trace["plan"]["compact"].endswith(lines[trace["id"]]["plan"])
