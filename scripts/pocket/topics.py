@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.language.literals import parse_quantity
+from atomr_local.language.words import singular
 from pocket.facts import Knowledge, load
 from pocket.sets import add_sets, read_sets
 from pocket.tables import TABLES, Kind
@@ -24,6 +25,11 @@ _DATE = re.compile(r"(-?)(\d{4})((?:-\d\d){0,2})")
 _QUANTITY = re.compile(r"([−-]?\d[\d,.]*(?:e-?\d+)?)(?: (million|billion|trillion))?(?: ([^\d\W].*|%))?")
 _TOLERANCE = 0.02
 _SCALES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
+_PLACES = re.compile(
+    r"city|capital|country|state|province|region|river|lake|\bsea\b|ocean|island|archipelago|mountain|volcano|desert|"
+    r"continent|town|village|county|territory|peninsula|valley|strait|district|borough|empire|kingdom|settlement|"
+    r"municipality|emirate|prefecture|gulf|canton"
+)
 _PEOPLE = re.compile(r"human|deity|god|character|legendary|figure|saint|person|prophet|king|hero")
 
 
@@ -42,6 +48,10 @@ class Topic:
         """Whether it is somebody, real or told of."""
         return bool(_PEOPLE.search(self.type))
 
+    @property
+    def is_place(self) -> bool:
+        return bool(_PLACES.search(self.type))
+
 
 @dataclass(frozen=True)
 class Properties:
@@ -53,6 +63,7 @@ class Properties:
     person: frozenset[str]
     place: frozenset[str]
     thing: frozenset[str]
+    named: frozenset[str]
     symmetric: frozenset[str]
     functional: frozenset[str]
     settled: frozenset[str]
@@ -121,7 +132,9 @@ class Joined:
                 key = f"{title} ({topic.type})"
             self.keys[title] = key
             self._join(key, topic)
+        self._plurals: dict[str, set[str]] = defaultdict(set)
         for title, topic in self.topics.items():
+            self._plurals[singular(title.casefold())].add(title)
             for name in {title, title.partition(" (")[0], *topic.aliases}:
                 self._by_name[name.casefold()].add(title)
         for title, topic in self.topics.items():
@@ -211,35 +224,49 @@ class Joined:
         Args:
             title: of the topic that the value is told of, which is not meant itself.
         """
-        candidates = set(self._by_name.get(name.casefold(), ()))
-        if prop in self.properties.person:
-            candidates = {one for one in candidates if self.topics[one].is_person}
-        elif prop in self.properties.place | self.properties.thing:
-            candidates = {one for one in candidates if not self.topics[one].is_person}
-        if prop == "notable work":  # "21" by Adele is no card game
-            candidates = {one for one in candidates if one.casefold() == name.casefold()}
+        same = {one for one in self._by_name.get(name.casefold(), ()) if one.casefold() == name.casefold()}
+        same = self._of_kind(prop, {name} if name in same else same)
+        candidates = same or self._of_kind(prop, self._by_another_name(prop, name))
         candidates.discard(title)
-        if name in candidates:
-            candidates = {name}
-        elif exact := {one for one in candidates if one.casefold() == name.casefold()}:
-            candidates = exact
         if len(candidates) == 1:
             return self.keys[candidates.pop()]
         if candidates:
             self.unclear[name] |= candidates
         entity = self.knowledge.entities.get(name)
         other = prop in self.properties.person or prop == "notable work"
+        other = other or (prop in self.properties.place and entity is not None and entity.table == "works")
         if entity is not None and entity.table and entity.table != "topics" and not other:
             return name
         if name in self.keys.values() or (name in self.topics):  # a topic has the name, but cannot be meant
-            return f"{name} ({_KINDS.get(prop, 'name')})"
+            kind = "place" if prop in self.properties.place else _KINDS.get(prop, "name")
+            return f"{name} ({kind})"
         return name
 
+    def _of_kind(self, prop: str, found: set[str]) -> set[str]:
+        if prop in self.properties.person:
+            return {one for one in found if self.topics[one].is_person}
+        if prop in self.properties.place | self.properties.thing:
+            return {one for one in found if not self.topics[one].is_person}
+        return found
 
-_KINDS = {
-    "characters": "character", "notable work": "work",
-    **dict.fromkeys(("place of birth", "place of death", "place of burial", "residence", "country"), "place"),
-}  # fmt: skip
+    def _by_another_name(self, prop: str, name: str) -> set[str]:
+        """Topics that have the name as another one, where the property says enough of what is meant.
+
+        Other names lead to wider topics too ("winter" to Season): those are not meant.
+        """
+        found = self._by_name.get(name.casefold(), set())
+        if not prop or prop in self.properties.person or prop in self.properties.named:
+            return set(found)
+        if prop in self.properties.place:
+            return {one for one in found if self.topics[one].is_place}
+        forms = {
+            f"{name.casefold()} language",
+            *([singular(name)] if name.islower() else []),
+        }  # "insects", not "Queens"
+        return {one for one in self._plurals[singular(name.casefold())] | found if one.casefold() in forms}
+
+
+_KINDS = {"characters": "character", "notable work": "work"}
 
 
 def _agree(one: str, other: str) -> bool:
