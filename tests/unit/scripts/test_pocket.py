@@ -163,10 +163,19 @@ class TestJoining:
 
     def test_names_of_several_topics_are_told_and_joined_to_none(self) -> None:
         joined = join(
-            topic("Mercury (planet)"), topic("Mercury (element)"), topic("Probe", ("target", "Mercury"), kind="spacecraft")
+            topic("Anne Hathaway (actress)", kind="human"), topic("Anne Hathaway (wife)", kind="human"),
+            topic("William", ("spouse", "Anne Hathaway"), kind="human"),
         )  # fmt: skip
-        assert joined.knowledge.values("Probe", "target") == ["Mercury"]
-        assert joined.unclear["Mercury"] == {"Mercury (planet)", "Mercury (element)"}
+        assert joined.knowledge.values("William", "spouse") == ["Anne Hathaway"]
+        assert joined.unclear["Anne Hathaway"] == {"Anne Hathaway (actress)", "Anne Hathaway (wife)"}
+
+    def test_another_name_of_a_wider_topic_is_not_meant(self) -> None:
+        joined = join(
+            topic("Season", kind="period", aliases=("winter",)), topic("Insect", kind="taxon"),
+            topic("Bear", ("related to", "winter"), ("main food source", "insects"), kind="taxon"),
+        )  # fmt: skip
+        assert joined.knowledge.values("Bear", "related to") == ["winter"]
+        assert joined.knowledge.values("Bear", "main food source") == ["Insect"]
 
     def test_a_conflict_of_more_than_rounding_is_told(self) -> None:
         lake = topic(
