@@ -37,7 +37,7 @@ class FiniteSet:
     """One line of the file; `values` is empty or as long as `members`, `of` what has the members, and as what."""
 
     name: str
-    property: str
+    shared: str
     complete: bool
     members: tuple[str, ...]
     value: str
@@ -88,7 +88,7 @@ def facts_of(one: FiniteSet) -> Iterator[tuple[str, str, str, str]]:
     """Member, property, object and kind of every fact that the set states; none of names that mean much else."""
     if one.name in _NAMES_OF_MUCH_ELSE:
         return
-    if event := _EVENT.fullmatch(one.property):
+    if event := _EVENT.fullmatch(one.shared):
         name, role = _EVENTS[event[1]]
         for member, value in zip(one.members, one.values, strict=True):
             year = _YEAR.search(value)
@@ -99,7 +99,7 @@ def facts_of(one: FiniteSet) -> Iterator[tuple[str, str, str, str]]:
             yield games, role, member, "entity"
             yield games, "point in time", year[0], "date"
         return
-    property_, separator, shared = one.property.partition(": ")
+    property_, separator, shared = one.shared.partition(": ")
     told = _TOLD.get(one.value)
     for number, member in enumerate(one.members):
         if one.of is not None:
@@ -107,9 +107,9 @@ def facts_of(one: FiniteSet) -> Iterator[tuple[str, str, str, str]]:
         if separator:
             subject, object_ = (shared, member) if property_ in _REVERSED else (member, shared.partition(",")[0])
             yield subject, _REVERSED.get(property_, property_), object_, "entity"
-        elif one.property == "spouse of Henry VIII":
+        elif one.shared == "spouse of Henry VIII":
             yield "Henry VIII", "spouse", member, "entity"
-        elif one.property == "astronaut who walked on the Moon":
+        elif one.shared == "astronaut who walked on the Moon":
             yield member, "participant in", one.values[number], "entity"
             yield member, "occupation", "astronaut", "entity"
         if told and one.values[number]:

@@ -75,7 +75,10 @@ class Properties:
     @classmethod
     def read(cls) -> Properties:
         data = tomllib.loads((TABLES / "properties.toml").read_text(encoding="utf-8"))
-        return cls(**{name: value if isinstance(value, dict) else frozenset(value) for name, value in data.items()})
+        values: dict[str, Any] = {
+            name: value if isinstance(value, dict) else frozenset(value) for name, value in data.items()
+        }
+        return cls(**values)
 
 
 def read_topics(directory: Path = TOPICS) -> dict[str, Topic]:
