@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing.graph_index.linearised import COUNT, LAYOUT
 from atomr_local.indexing.opening import opening_problem
-from atomr_local.indexing.readers.facts.json_lines import parse_fact
+from atomr_local.indexing.readers.facts.json_lines import EXAMPLE, parse_fact
 from atomr_local.indexing.readers.lines import LineReader
 from atomr_local.indexing.store import (
     KINDS,
@@ -96,8 +96,7 @@ def _corrected(source: Path, own: Path) -> Path:
         try:
             fact = parse_fact(line)
         except ValueError as error:
-            hint = 'Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.'
-            raise InputError(f"{own}, line {number}: {error}", hint=hint) from error
+            raise InputError(f"{own}, line {number}: {error}", hint=EXAMPLE) from error
         said.add((name_key(fact.subject.label), name_key(fact.property)))
         lines.append(line)
     for _, line in LineReader(source):

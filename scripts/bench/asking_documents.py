@@ -34,7 +34,7 @@ from atomr_local.reasoning.trace.schema import Trace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from training.grading import QUOTED, is_right, share
+from training.grading import QUOTED, is_right, quoted, share
 
 ROOT = Path(__file__).resolve().parents[2]
 _KINDS = {
@@ -106,17 +106,13 @@ def main() -> None:
                 trace = assistant.answer(row["question"], strategy=given.strategy).trace
                 took = time.perf_counter() - started
                 answered = trace.status == "answered"
-                texts = {item.id: item.text for item in trace.evidence}
-                marked = [q for node in trace.nodes if node.parent is None for q in node.quotes]
-                quoted = " ".join(
-                    texts[q["evidence"]][q["span"][0] : q["span"][1]] for q in marked if q["evidence"] in texts
-                )
+                shown = quoted(trace)
                 guess = trace.answers if answered else (trace.guess.answers if trace.guess else [])
                 is_there = row["kind"] != "n"
-                right = is_there and is_right(row, trace.answers, quoted)
+                right = is_there and is_right(row, trace.answers, shown)
                 told = {
                     "n": 1, "answered": answered, "right": right or not (is_there or answered),
-                    "guess right": is_there and is_right(row, guess, quoted),
+                    "guess right": is_there and is_right(row, guess, shown),
                     "wrong": answered and not right,
                     "declined": not answered, "shown": row["kind"] not in "nc" and is_shown(row, trace),
                 }  # fmt: skip

@@ -30,16 +30,9 @@ from atomr_local.reasoning.trace.schema import Trace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from training.grading import is_right
+from training.grading import is_right, quoted
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def quoted(trace: Trace) -> str:
-    """The text that the answer quotes."""
-    texts = {item.id: item.text for item in trace.evidence}
-    marked = [quote for node in trace.nodes if node.parent is None for quote in node.quotes]
-    return " ".join(texts[q["evidence"]][slice(*q["span"])] for q in marked if q["evidence"] in texts)
 
 
 def about(trace: Trace) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from atomr_lab.evaluation.metrics import score_answer
 
 from atomr_local.language.names import words
+from atomr_local.reasoning.trace.schema import Trace
 
 QUOTED = frozenset("hwdimu")
 _SAME, _COVERED, _MOST_WORDS = 0.5, 0.6, 45
@@ -24,6 +25,13 @@ def overlap(one: str, other: str) -> float:
     """Token F1 of two texts."""
     recall, precision = share(one, other), share(other, one)
     return 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+
+
+def quoted(trace: Trace) -> str:
+    """The text that the answer quotes; empty where it quotes none."""
+    texts = {item.id: item.text for item in trace.evidence}
+    marked = [quote for node in trace.nodes if node.parent is None for quote in node.quotes]
+    return " ".join(texts[q["evidence"]][slice(*q["span"])] for q in marked if q["evidence"] in texts)
 
 
 def is_right(row: dict[str, Any], answers: Sequence[str], quoted: str) -> bool:

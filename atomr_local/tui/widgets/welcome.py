@@ -41,7 +41,7 @@ _REMOTE = (
     "The model on {host} breaks your question down into steps, each step is looked up here, and you see what every "
     "answer rests on. ⚠ Your questions and the evidence for them leave this machine → {host} (endpoint.url)."
 )
-_POCKET = " It begins with a pocket encyclopedia of 6,500 topics, written for it in 2025, which may err."
+_POCKET = " It begins with a pocket encyclopedia of 6,500 topics, as of 2025, which was written for it and may err."
 _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 

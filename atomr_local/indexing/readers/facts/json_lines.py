@@ -21,6 +21,7 @@ from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
 _QID = re.compile(r"Q[1-9]\d{0,11}")
 _PID = re.compile(r"P[1-9]\d{0,7}")
 _MAX_LABEL = 2000
+EXAMPLE = 'Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,7 @@ def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[tuple[int, Fact]
     Raises:
         InputError: the file holds no facts: none of its first 200 filled lines is one.
     """
-    hint = 'Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.'
-    return parsed(lines, skipped, parse_fact, claim="not facts in JSON lines: ", hint=hint, may_be_empty=True)
+    return parsed(lines, skipped, parse_fact, claim="not facts in JSON lines: ", hint=EXAMPLE, may_be_empty=True)
 
 
 def json_object(text: bytes) -> dict[str, Any]:
