@@ -149,7 +149,8 @@ def test_markup_of_ten_thousand_levels(
     whole: dict[str, tuple[Path, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deep.html").write_text(hostile.deep_html(10_000))
-    hostile.with_part(whole["a.epub"][0], "a.xhtml", hostile.deep_html(10_000), tmp_path / "deep.epub")
+    chapter = hostile.deep_html(10_000)[: -len("words")] + "letters"  # not the same text, or it is a copy
+    hostile.with_part(whole["a.epub"][0], "a.xhtml", chapter, tmp_path / "deep.epub")
     deep = "<x>" * 10_000 + "words" + "</x>" * 10_000
     content = f'<office:document-content xmlns:office="{_OFFICE}"><office:body><office:text>{deep}</office:text></office:body></office:document-content>'
     hostile.with_part(whole["a.odt"][0], "content.xml", content, tmp_path / "deep.odt")
@@ -157,7 +158,8 @@ def test_markup_of_ten_thousand_levels(
     assert unread.keys() == {"deep.odt"}
     assert "Excessive depth" in unread["deep.odt"]
     found = str(index_content("hostile"))
-    assert found.count("deep words") == found.count("last words") == 2
+    assert found.count("deep words") == 2
+    assert found.count("last words") == found.count("last letters") == 1
 
 
 def test_names_with_control_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
