@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import KW_ONLY, dataclass, replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.literals import parse_date
+from atomr_local.language.literals import number_words, parse_date, parse_quantity
 from atomr_local.language.names import base_key
 from atomr_local.language.question_kind import expected_type
 from atomr_local.reasoning import confidence as names
@@ -26,6 +26,7 @@ from atomr_local.reasoning.verdict.judge import repeats
 from atomr_local.sources.protocol import SourceName, Value
 from atomr_local.tree.calls import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
+from atomr_local.tree.operations import ResultKind
 
 # Collects the signals of an answer over the steps that it depends on.
 
@@ -306,7 +307,9 @@ class AnswerSelection:
             return result
         result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.tree.probability(result.signals)
-        if not self.direct or not tree.root.children or result.confidence >= calibration.sure:
+        # No passage tells what is computed, however sure its reading is.
+        read = self.pointed.confidence if self.pointed is not None and not result.computed else None
+        if not self.direct or not tree.root.children or result.confidence >= max(calibration.sure, read or 0.0):
             return result
         direct = self._direct_answer(tree, asked)
         if not direct.values or (direct.signals.get(names.SUBJECT) == 0.0 and not agree(result.texts, direct.texts)):
@@ -327,6 +330,8 @@ class AnswerSelection:
     def _direct_answer(self, tree: Tree, asked: str) -> Result:
         """An answer to the whole question at once: in the passages nearest to it, else by direct RAG."""
         direct = self.whole_answer(tree.root.id, asked)
+        if direct.values and not direct.signals.get(names.QUOTED) and _computes_number(tree):
+            direct = _only_number(direct)
         if not direct.values:
             read, direct = (
                 direct,
@@ -424,6 +429,18 @@ def _in_form(tree: Tree, result: Result) -> Result:
     if all(text.casefold() in VERDICTS for text in result.texts):
         return result
     return Result(evidence=result.evidence, dropped=[*result.dropped, f"neither yes nor no: {result.answer}"])
+
+
+def _computes_number(tree: Tree) -> bool:
+    kinds = [node.operation.signature.gives for node in tree.nodes() if node.operation is not None]
+    return ResultKind.NUMBER in kinds or ResultKind.AMOUNT in kinds
+
+
+def _only_number(result: Result) -> Result:
+    """The result, without its answer if that is not one number or quantity."""
+    if len(result.values) == 1 and parse_quantity(number_words(result.answer)) is not None:
+        return result
+    return Result(evidence=result.evidence, dropped=[*result.dropped, f"not one number: {result.answer}"])
 
 
 def _share_evidence(one: Result, other: Result) -> None:

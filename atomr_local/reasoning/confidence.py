@@ -381,7 +381,9 @@ class Calibration:
         pointed: likewise, for answers of which the model named the sentences.
         step: for a single step.
         sure: from this probability on, no direct answer competes with the tree's.
-        settled: from this probability on, an answer read in the passages nearest to the question needs no plan.
+        settled: from this probability on, an answer read in the passages of documents nearest to the question needs no
+            plan.
+        settled_articles: the same where the passages are of articles; None: those are not read before a plan is made.
         accept: answers below this probability are declined. Without a card the values are not probabilities, so the
             limit is lower.
         accept_pointed: the same for answers of which the model named the sentences.
@@ -395,6 +397,7 @@ class Calibration:
     pointed: LogisticModel = field(default=LogisticModel(0.2, _READ))
     settled: float = 0.75
     accept_pointed: float = 0.3
+    settled_articles: float | None = None
 
     @classmethod
     def from_card(cls, card: Mapping[str, Any]) -> Calibration:
@@ -407,6 +410,7 @@ class Calibration:
         models = models if isinstance(models, dict) else {}
         tree = LogisticModel.from_card(models.get("tree"))
         accept = min(max(number(given.get("accept"), _ACCEPT if tree else default.accept), 0.0), 1.0)
+        articles = number(given.get("settled_articles"))
         return cls(
             tree or default.tree,
             LogisticModel.from_card(models.get("direct")) or default.direct,
@@ -416,6 +420,7 @@ class Calibration:
             LogisticModel.from_card(models.get("pointed")) or default.pointed,
             number(given.get("settled"), default.settled),
             min(max(number(given.get("accept_pointed"), accept), 0.0), 1.0),
+            None if math.isnan(articles) else articles,
         )
 
     def bound(self, given: Mapping[str, float]) -> float:

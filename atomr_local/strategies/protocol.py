@@ -132,8 +132,9 @@ class QuestionContext:
             self.asking,
             verify=features.verify and skills.verifies,
             knows_next=features.follow_ups and skills.knows_next,
-            # A question about people's own documents mostly asks for one of them.
-            points=features.pointing and skills.points and has_documents,
+            points=features.pointing
+            and skills.points
+            and (has_documents or self.calibration.settled_articles is not None),
             span_reader=span_reader if features.span_reader else None,
         )
         if revision is not None:

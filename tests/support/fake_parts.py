@@ -231,6 +231,7 @@ def toolbox(
     calibration: Calibration | None = None,
     verifies: bool = False,
     knows_next: bool = False,
+    points: bool = False,
     span_reader: SpanJudge | None = None,
     style: Style = "full",
     options: StrategyOptions | None = None,
@@ -247,7 +248,7 @@ def toolbox(
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
     return QuestionContext(
         *parts,
-        skills=ModelSkills(style, calibration or Calibration(), verifies, knows_next=knows_next, points=False),
+        skills=ModelSkills(style, calibration or Calibration(), verifies, knows_next=knows_next, points=points),
         options=options,
         span_reader=span_reader,
         ranking=ranking,

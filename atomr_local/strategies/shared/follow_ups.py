@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import names_in
+from atomr_local.language.question_kind import expected_type
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import two_questions
@@ -148,9 +149,9 @@ def _told(follow_up: str, result: Result) -> bool:
 def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bool]:
     """A pointed reading of the passages nearest to the question, and whether it is sure enough to be the answer.
 
-    It is told as the step of a tree that has no other, whose result is told only if it is the answer. Only an answer
-    from people's own documents is sure enough: those ask for one passage, encyclopedias for several. None: the model
-    cannot point, there are no documents to read, or the user keeps a plan for this question.
+    It is told as the step of a tree that has no other, whose result is told only if it is the answer. Articles have a
+    higher bound than people's own documents: more questions about them need several passages. None: the model cannot
+    point, there are no passages to read, or the user keeps a plan for this question.
     """
     if not tools.reader.points or SourceName.TEXT not in tools.retriever.names:
         return None, False
@@ -158,28 +159,34 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
         return None, False
     started = time.perf_counter()
     result = pointed_alone(question, tools)
-    if tools.settings.features.guess and not result.values:
+    of_documents = _of_documents(result)
+    if tools.settings.features.guess and not result.values and of_documents:
         tools.operators.guess_pointed(ROOT_ID, question, result)
         result = closed(tools, question, result)
         if (result.confidence or 0.0) >= tools.calibration.accept_pointed:
             # More likely right than the model's own bound has it, which declines too often.
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
-    by_id = {item.id: item for item in result.evidence}
-    of_documents = all("file" in by_id[item].locator for item in result.cited if item in by_id)
-    halved = len(result.values) < 2 and two_questions(question) is not None
-    likely = bool(result.values) and (result.confidence or 0.0) >= tools.calibration.settled
-    sure = likely and of_documents and not halved
+    bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
+    asks_several = two_questions(question) is not None or (not of_documents and expected_type(question).several)
+    halved = len(result.values) < 2 and asks_several
+    sure = bool(result.values) and bound is not None and (result.confidence or 0.0) >= bound and not halved
     if sure:
         tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
     return result, sure
+
+
+def _of_documents(result: Result) -> bool:
+    """Whether all that is cited, or without an answer all that was read, is from people's own documents."""
+    cited = [item for item in result.evidence if item.id in result.cited]
+    return all("file" in item.locator for item in cited or result.evidence)
 
 
 def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:
     """Whether what was read stands for the whole question, sure or not, since its plan could find no more.
 
     A plan that looks one thing up at most reads the same passages. Where a graph is at hand it is asked all the same
-    for what a step looks up, unless the passages told it.
+    for what a step looks up, unless documents told it. What articles did not tell is looked up.
     """
     nodes = list(tree.nodes())
     asks = tree.expects is None or tree.expects.type not in NO_QUESTION
@@ -187,7 +194,8 @@ def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:
     if not asks or looked_up > 1 or any(node.operation for node in nodes):
         return False
     told = bool(result.values) and GUESS not in result.signals
-    return told or not looked_up or SourceName.GRAPH not in tools.retriever.names
+    alone = not looked_up or SourceName.GRAPH not in tools.retriever.names
+    return told or alone if _of_documents(result) else told and alone
 
 
 def pointed_alone(question: str, tools: QuestionContext) -> Result:

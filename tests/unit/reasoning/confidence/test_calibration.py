@@ -78,6 +78,8 @@ def test_what_is_no_model_is_none(given: object) -> None:
         {"calibration": {"tree": [1, float("inf")], "direct": [None, 1]}},
         {"calibration": {"tree": [10**400, 1], "sure": -(10**400)}},
         {"calibration": {"tree": "12", "direct": {"0": 1, "1": 2}, "sure": "0.5", "model": 3}},
+        {"calibration": {"settled_articles": "0.9"}},
+        {"calibration": {"settled_articles": 10**400}},
     ],
 )
 def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, Any]) -> None:
@@ -90,6 +92,8 @@ def test_a_cards_numbers_are_taken() -> None:
     assert made.tree == made.step == expected
     assert (made.sure, made.accept) == (0.8, 0.7)
     assert made.direct == Calibration().direct
+    assert made.settled_articles is None
+    assert Calibration.from_card({"calibration": {"settled_articles": 0.9}}).settled_articles == 0.9
     assert Calibration.from_card({"calibration": {"model": {"tree": MODEL}}}).accept == 0.5
 
 

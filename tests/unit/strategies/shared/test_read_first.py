@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, Said, passages, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, Said, passages, reply, toolbox
 
-from atomr_local.reasoning.confidence import GUESS, POINTED, Calibration
+from atomr_local.reasoning.confidence import GUESS, POINTED, Calibration, LogisticModel
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, NodeFinished, PlanReady
 from atomr_local.sources.protocol import Value
@@ -48,12 +49,79 @@ def test_a_sure_reading_is_the_answer_without_a_plan() -> None:
     assert root.quotes == [{"evidence": "e1", "span": [0, 23]}]
 
 
-def test_a_reading_of_an_encyclopedia_is_never_sure_enough_by_itself() -> None:
-    tools = tools_of(Said("1: 25 days", 0.99), calibration=Calibration(settled=0.1))
+@pytest.mark.parametrize(
+    ("question", "bound", "stands"),
+    [
+        (QUESTION, None, False),
+        (QUESTION, 1.01, False),
+        (QUESTION, 0.1, True),
+        ("Which are the four kinds of leave?", 0.1, False),
+    ],
+    ids=["articles are not measured", "not sure", "sure", "one of several"],
+)
+def test_a_reading_of_articles_has_a_bound_of_its_own(question: str, bound: float | None, stands: bool) -> None:
+    tools = tools_of(Said("1: 25 days", 0.99), calibration=Calibration(settled=0.0, settled_articles=bound))
+    tools.retriever.sources["text"].found = {question: PASSAGES}  # type: ignore[attr-defined]
+    result, sure = read_first(question, tools)
+    assert result is not None
+    assert (result.texts, sure) == (("25 days",), stands)
+
+
+@pytest.mark.parametrize(("bound", "points"), [(None, False), (0.9, True)])
+def test_articles_are_read_first_only_by_a_model_that_was_measured_on_them(bound: float | None, points: bool) -> None:
+    tools = toolbox(QUESTION, FakeBackbone(), points=True, calibration=Calibration(settled_articles=bound))
+    assert tools.reader.points is points
+
+
+def test_what_articles_do_not_tell_is_looked_up_and_not_guessed() -> None:
+    plan = f'0. {QUESTION} = Answer(number)\n1. How many? = Relate("leave", "days")'
+    tools = tools_of("Unknown", features={"guess": True}, calibration=Calibration(settled_articles=0.5))
     tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
     result, sure = read_first(QUESTION, tools)
     assert result is not None
-    assert (result.texts, sure) == (("25 days",), False)
+    assert (result.values, sure) == ((), False)
+    assert not concludes(parse_compact(plan, QUESTION), result, tools)
+
+
+@pytest.mark.parametrize(
+    ("read", "steps", "given"),
+    [
+        (0.8, '1. How many? = Relate("leave", "days")', "25 days"),
+        (0.6, '1. How many? = Relate("leave", "days")', "24 days"),
+        (0.8, '1. How many? = Relate("leave", "days")\n2. How many? = Count([1])', "24 days"),
+    ],
+    ids=["the reading is surer", "the tree is surer", "computed"],
+)
+def test_a_reading_of_articles_stands_where_it_is_surer_than_the_tree(read: float, steps: str, given: str) -> None:
+    def always(probability: float) -> LogisticModel:
+        return LogisticModel(math.log(probability / (1 - probability)))
+
+    calibration = Calibration(always(0.7), sure=0.6, pointed=always(read), settled_articles=0.9)
+    replies = ("1: 25 days", f"0. {QUESTION} = Answer(number)\n{steps}", reply("24 days", evidence=[1]))
+    tools = tools_of(*replies, sources=("text", "graph"), features={"rival": True}, calibration=calibration)
+    tools.retriever.sources["text"].found = {QUESTION: PASSAGES, "leave days": PASSAGES}  # type: ignore[attr-defined]
+    assert AtomR().run(QUESTION, None, "model", tools).texts == (given,)
+
+
+@pytest.mark.parametrize(
+    ("read", "given"),
+    [
+        ("1: 25", "25"),
+        ("1: twenty", "twenty"),
+        ("1: days; a year", "Unknown"),
+        ("1: a year", "Unknown"),
+        ("1", "You get 25 days a year."),
+    ],
+)
+def test_a_number_that_the_plan_computes_is_not_read_as_something_else(read: str, given: str) -> None:
+    steps = (
+        '1. Who? = Relate("a", "b")\n2. Who? = Relate("c", "d")\n3. How many years lie between? = Difference([1], [2])'
+    )
+    replies = (read, f"0. {QUESTION} = Answer(number)\n{steps}", *["Unknown"] * 8)
+    tools = tools_of(*replies, features={"rival": True}, calibration=Calibration(settled_articles=2.0))
+    text = "You get twenty, or 25 days a year. Ask your lead." if "twenty" in read else PASSAGES.evidence[0].text
+    tools.retriever.sources["text"].found = {QUESTION: passages(("Leave", text))}  # type: ignore[attr-defined]
+    assert AtomR().run(QUESTION, None, "model", tools).answer == given
 
 
 def test_an_unsure_reading_is_told_once_the_plan_asks_no_more_than_one_thing() -> None:
