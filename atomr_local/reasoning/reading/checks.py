@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from atomr_local.language.literals import Quantity, only_in_dates, parse_date, parse_quantity, unit_name
@@ -22,7 +23,7 @@ from atomr_local.language.names import (
 from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
 from atomr_local.language.sentences import sentences
-from atomr_local.language.words import any_of, english, first_letters, singular
+from atomr_local.language.words import any_of, english, first_letters, number_words, picks_out, singular
 from atomr_local.reasoning.reading.answer_formats import UNDATED, AnswerSpec, Reading
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.system.sanitize import sanitize_line
@@ -47,6 +48,23 @@ def misfit(question: str, answers: Sequence[str]) -> bool:
         units = _units(read.counted)
         return any(found is not None and bool(found.unit) and not _measured_in(found, units) for found in quantities)
     return False
+
+
+def ranks_lower(question: str, text: str) -> bool:
+    """Whether the question asks for the first of a rank ("the largest moon"), and the text tells of others alone ("the
+    third largest", "one of the largest")."""
+    ordinals = number_words().ordinals
+    asked = words(question)
+    if not picks_out(asked) - ordinals.keys() or any(ordinals.get(word, 0) > 1 for word in asked):
+        return False
+    ranked = _ranked().sub(" ", text.casefold())
+    return ranked != text.casefold() and not picks_out(words(ranked)) - ordinals.keys()
+
+
+@cache
+def _ranked() -> re.Pattern[str]:
+    lower = any_of(word for word, place in number_words().ordinals.items() if place > 1)
+    return re.compile(rf"\b(?:{lower}|\d+(?:st|nd|rd|th)|one of the|among the)[ -](?:(?:most|least) \w+|\w{{3,}}est\b)")
 
 
 def without_dates(asked: AnswerSpec, reading: Reading) -> Reading:

@@ -22,7 +22,7 @@ from atomr_local.reasoning.reading.answer_formats import (
     Task,
     answer_format,
 )
-from atomr_local.reasoning.reading.checks import are_verdicts, mentioned_share, without_dates
+from atomr_local.reasoning.reading.checks import are_verdicts, mentioned_share, ranks_lower, without_dates
 from atomr_local.reasoning.reading.pointing import (
     PointedPart,
     ShownPassages,
@@ -180,6 +180,9 @@ class Reader:
             return Reading(null=null, dropped=dropped, problem=str(error))
         if not parts:
             return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
+        told = [" ".join(shown.sentences[i].text for i in part.sentences) for part in parts]
+        if all(ranks_lower(question, one) for one in told):
+            return Reading(null=null, dropped=(*dropped, f"“{told[0]}” ranks it lower"))
         if len(parts) == 1 and unsure_words(completion, parts[0]):
             parts = (replace(parts[0], answers=()),)
         return self._told(

@@ -26,7 +26,7 @@ from atomr_local.strategies.shared.plans import plan_ready
 from atomr_local.strategies.shared.tasks import Tasks
 from atomr_local.strategies.shared.tools import searched
 from atomr_local.strategies.shared.trained import tasks_of
-from atomr_local.tree.calls import NO_QUESTION
+from atomr_local.tree.calls import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _ELSEWHERE = "the cited passage tells something else"
@@ -173,6 +173,8 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
     sure = bool(result.values) and bound is not None and (result.confidence or 0.0) >= bound and not halved
     if sure:
         tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
+    if result.values and not of_documents and (result.confidence or 0.0) < tools.calibration.accept_pointed:
+        return Result(evidence=result.evidence, dropped=[*result.dropped, f"not sure: {result.answer}"]), False
     return result, sure
 
 
@@ -186,7 +188,8 @@ def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:
     """Whether what was read stands for the whole question, sure or not, since its plan could find no more.
 
     A plan that looks one thing up at most reads the same passages. Where a graph is at hand it is asked all the same
-    for what a step looks up, unless documents told it. What articles did not tell is looked up.
+    for what a step looks up, unless documents told it. What articles did not tell is looked up, and a bare topic is
+    answered by its page.
     """
     nodes = list(tree.nodes())
     asks = tree.expects is None or tree.expects.type not in NO_QUESTION
@@ -195,7 +198,9 @@ def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:
         return False
     told = bool(result.values) and GUESS not in result.signals
     alone = not looked_up or SourceName.GRAPH not in tools.retriever.names
-    return told or alone if _of_documents(result) else told and alone
+    if _of_documents(result):
+        return told or alone
+    return told and alone and (tree.expects is None or tree.expects.type is not AnswerType.SUMMARY)
 
 
 def pointed_alone(question: str, tools: QuestionContext) -> Result:

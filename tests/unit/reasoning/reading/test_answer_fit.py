@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.reading.checks import misfit
+from atomr_local.reasoning.reading.checks import misfit, ranks_lower
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,21 @@ def test_another_kind_does_not_fit(question: str, answer: str) -> None:
 def test_what_may_fit_is_left_alone(question: str, answer: str) -> None:
     assert not misfit(question, [answer])
     assert not misfit(question, [])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lower"),
+    [
+        ("Which is Saturn's biggest moon?", "Iapetus is the third largest moon of Saturn.", True),
+        ("smallest us state", "Delaware is the second-smallest state.", True),
+        ("What is the highest mountain?", "It is one of the highest mountains of the range.", True),
+        ("What is the most common blood group?", "A is the 2nd most common blood group.", True),
+        ("Which is the largest moon?", "Titan is the largest moon of Saturn and the second largest of all.", False),
+        ("Which is the second largest moon?", "Rhea is the second largest moon of Saturn.", False),
+        ("Which is the largest moon?", "Rhea was the second moon to be found.", False),
+        ("Who found Rhea?", "Cassini found the second largest moon.", False),
+        ("", "", False),
+    ],
+)
+def test_a_lower_rank_does_not_tell_of_the_first(question: str, text: str, lower: bool) -> None:
+    assert ranks_lower(question, text) is lower

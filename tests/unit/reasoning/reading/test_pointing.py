@@ -216,3 +216,11 @@ def test_output_that_names_nothing_is_a_problem_and_no_answer() -> None:
 def test_nothing_is_asked_about_no_passages() -> None:
     tools = tools_of()
     assert tools.reader.pointed(ROOT_ID, QUESTION, []) == Reading()
+
+
+def test_a_sentence_that_ranks_what_it_tells_of_lower_is_no_answer() -> None:
+    found = passages(("Rhea", "Rhea is the second largest moon. It is icy."))
+    tools = tools_of("1: Rhea", "2")
+    reading = tools.reader.pointed(ROOT_ID, "Which is the largest moon?", found.evidence)
+    assert (reading.answers, reading.dropped[-1]) == ((), "“Rhea is the second largest moon.” ranks it lower")
+    assert tools.reader.pointed(ROOT_ID, "Which is the largest moon?", found.evidence).answers == ("It is icy.",)

@@ -73,6 +73,15 @@ def test_articles_are_read_first_only_by_a_model_that_was_measured_on_them(bound
     assert tools.reader.points is points
 
 
+def test_an_unsure_reading_of_articles_is_none() -> None:
+    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=1.1, accept_pointed=1.0))
+    tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
+    result, sure = read_first(QUESTION, tools)
+    assert result is not None
+    assert (result.values, len(result.evidence), sure) == ((), 1, False)
+    assert result.dropped[-1] == "not sure: 25 days"
+
+
 def test_what_articles_do_not_tell_is_looked_up_and_not_guessed() -> None:
     plan = f'0. {QUESTION} = Answer(number)\n1. How many? = Relate("leave", "days")'
     tools = tools_of("Unknown", features={"guess": True}, calibration=Calibration(settled_articles=0.5))
@@ -166,6 +175,16 @@ def test_when_what_was_read_stands_for_the_question(plan: str, graph: bool, told
     tools = tools_of(sources=("text", "graph") if graph else ("text",))
     read = Result((Value("25 days"),), signals={} if told else {GUESS: 1.0})
     assert concludes(parse_compact(plan, QUESTION), read, tools) is stands
+
+
+def test_a_bare_topic_is_answered_by_its_page_where_there_are_articles() -> None:
+    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=1.1))
+    tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
+    result, _ = read_first(QUESTION, tools)
+    assert result is not None
+    assert result.texts == ("25 days",)
+    assert not concludes(parse_compact(f"0. {QUESTION} = Answer(summary)", QUESTION), result, tools)
+    assert concludes(parse_compact(PLAN, QUESTION), result, tools)
 
 
 def test_what_the_model_declined_is_answered_where_it_is_likely_all_the_same() -> None:
