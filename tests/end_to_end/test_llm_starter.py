@@ -76,11 +76,11 @@ def test_llm_finds_the_plugin_asks_and_keeps_the_citations(llm: Llm) -> None:
         re.escape(line).replace("…", ".*") + "\n" for line in printed.splitlines() if not line.startswith("step ")
     )
     assert re.fullmatch(expected, told.stdout), told.stdout
-    assert "Mary Shelley" in told.stdout.splitlines()[0]
+    assert "Erasmus Darwin" in told.stdout.splitlines()[0]
     [kept] = json.loads(llm("logs", "list", "--json", "--count", "1").stdout)
     answer = kept["response_json"]
     if isinstance(answer, str):
         answer = json.loads(answer)
-    assert (answer["status"], answer["values"]) == ("answered", ["Mary Shelley"])
+    assert (answer["status"], answer["values"]) == ("answered", ["Erasmus Darwin"])
     assert answer["citations"]
     assert kept["output_tokens"] > 0

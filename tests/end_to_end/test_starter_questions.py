@@ -20,11 +20,10 @@ from atomr_local.models.llama.engine import library, library_directory, loaded_c
 from atomr_local.system import paths
 from atomr_local.tree.compact import parse_compact
 
-QUESTIONS = [
-    json.loads(line)
-    for line in (paths.starter_knowledge_dir() / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-]
-SHOWN = [line for line in QUESTIONS if line.get("shown")]
+QUESTIONS, SHOWN = (
+    [json.loads(line) for line in (paths.starter_knowledge_dir() / name).read_text(encoding="utf-8").splitlines()]
+    for name in ("questions.jsonl", "examples.jsonl")
+)
 # CPU backends that round otherwise than the best one of a later processor (docs/builds.md).
 ROUND_OTHERWISE = ("haswell", "ivybridge", "sandybridge", "armv8.0_1")
 SOURCES = {"graph": ("graph",), "text and graph": ("text", "graph")}
@@ -57,7 +56,7 @@ def test_right_with_its_plan(assistant: Assistant, line: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("assistant", ["text and graph"], indirect=True)
-@pytest.mark.parametrize("line", SHOWN, ids=lambda line: line["id"])
+@pytest.mark.parametrize("line", SHOWN, ids=lambda line: line["question"])
 def test_what_the_empty_screen_offers_is_right_with_the_models_own_plan(
     assistant: Assistant, line: dict[str, Any]
 ) -> None:
@@ -66,7 +65,7 @@ def test_what_the_empty_screen_offers_is_right_with_the_models_own_plan(
     trace = assistant.last_trace
     assert trace is not None
     assert {answer.casefold() for answer in trace.answers} == {gold.casefold() for gold in line["answers"]}, trace.plan
-    assert trace.plan.origin == "model"
+    assert trace.basis == "evidence"
 
 
 @pytest.mark.parametrize("assistant", ["text and graph"], indirect=True)

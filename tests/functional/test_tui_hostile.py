@@ -289,8 +289,8 @@ async def test_a_hostile_keymap_and_theme_are_harmless() -> None:
 
 async def test_hostile_examples_of_the_starter_are_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path)
-    line = {"question": hostile("zexamplez").replace("\ud800", ""), "shown": True}
-    (tmp_path / "questions.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    line = {"question": hostile("zexamplez").replace("\ud800", "")}
+    (tmp_path / "examples.jsonl").write_text(json.dumps(line), encoding="utf-8")
     async with main_screen(FakeAssistant()) as (app, pilot):
         await pilot.pause()
         assert_harmless(app, "zexamplez")
@@ -302,9 +302,9 @@ async def test_the_first_starts_choice_beside_hostile_text_is_harmless(
 ) -> None:
     """The choice has no words from outside; above hostile examples and what failed to load it stays whole."""
     monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path)
-    examples = [{"question": hostile(tag), "shown": True} for tag in ("zexamplez", "zotherz")]
+    examples = [{"question": hostile(tag)} for tag in ("zexamplez", "zotherz")]
     lines = [json.dumps(example).replace("\\ud800", "") for example in examples]
-    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "examples.jsonl").write_text("\n".join(lines), encoding="utf-8")
     async with main_screen(FakeAssistant(), size) as (app, pilot):
         await until(pilot, lambda: bool(app.ask_screen.query(FirstRunChoices)))
         app.ask_screen.show_loading(hostile("zloadz"))

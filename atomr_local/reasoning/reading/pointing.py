@@ -33,6 +33,8 @@ _UNSURE = 0.6
 _ITEM = re.compile(r"^(\d{1,3})[.)] (?=\S)")
 # A question for steps: a list of them that the model names one of is told whole.
 _ASKS_STEPS = re.compile(r"\bhow (?:do|does|can|could|should|would|must|to)\b|\bsteps\b", re.IGNORECASE)
+# A question for a reason, which a whole sentence tells.
+_ASKS_REASON = re.compile(r"\bwhy\b|\bhow come\b", re.IGNORECASE)
 _PART = re.compile(r"(?P<where>\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)(?:: (?P<answers>.+))?", re.DOTALL)
 
 
@@ -212,11 +214,13 @@ def parse_pointing(text: str, count: int) -> tuple[PointedPart, ...]:
     return tuple(parts)
 
 
-def unsure_words(completion: Generation, part: PointedPart) -> bool:
-    """Whether the model chose the first word of an output's only answer with little probability: then its sentences
-    tell more."""
+def gives_way(question: str, completion: Generation, part: PointedPart) -> bool:
+    """Whether the sentences tell more than an output's only answer: a reason is asked for, or the model chose the
+    answer's first word with little probability."""
     if len(part.answers) != 1 or are_verdicts(part.answers):
         return False
+    if _ASKS_REASON.search(question):
+        return True
     at = completion.text.find(": ") + 2
     return math.exp(mean_logprob(completion, at, at + 1)) < _UNSURE  # nan, where it is unknown, is not
 

@@ -26,11 +26,11 @@ from atomr_local.reasoning.reading.checks import are_verdicts, mentioned_share, 
 from atomr_local.reasoning.reading.pointing import (
     PointedPart,
     ShownPassages,
+    gives_way,
     heading_of,
     parse_pointing,
     pointing_grammar,
     shown_sentences,
-    unsure_words,
 )
 from atomr_local.sources.protocol import Evidence, Quote
 from atomr_local.system.sanitize import sanitize_line
@@ -183,7 +183,7 @@ class Reader:
         told = [" ".join(shown.sentences[i].text for i in part.sentences) for part in parts]
         if all(ranks_lower(question, one) for one in told):
             return Reading(null=null, dropped=(*dropped, f"“{told[0]}” ranks it lower"))
-        if len(parts) == 1 and unsure_words(completion, parts[0]):
+        if len(parts) == 1 and gives_way(question, completion, parts[0]):
             parts = (replace(parts[0], answers=()),)
         return self._told(
             question, kept, shown, parts, completion, replace(Reading(), null=null, dropped=dropped, asked=prompt)

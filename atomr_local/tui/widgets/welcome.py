@@ -46,16 +46,15 @@ _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 
 def example_questions() -> list[str]:
-    """Questions that the starter answers rightly from the knowledge that it ships with, as its file marks them.
+    """Questions that the starter answers rightly from the knowledge that it ships with.
 
     None if the file is missing or not readable.
     """
     questions: list[str] = []
-    file = paths.starter_knowledge_dir() / "questions.jsonl"
+    file = paths.starter_knowledge_dir() / "examples.jsonl"
     with suppress(OSError, ValueError, KeyError, TypeError), file.open(encoding="utf-8") as stream:
         for item in map(json.loads, stream):
-            if item.get("shown"):
-                questions.append(sanitize_line(str(item["question"])))
+            questions.append(sanitize_line(str(item["question"])))
     return questions[:_SHOWN]
 
 

@@ -224,3 +224,11 @@ def test_a_sentence_that_ranks_what_it_tells_of_lower_is_no_answer() -> None:
     reading = tools.reader.pointed(ROOT_ID, "Which is the largest moon?", found.evidence)
     assert (reading.answers, reading.dropped[-1]) == ((), "“Rhea is the second largest moon.” ranks it lower")
     assert tools.reader.pointed(ROOT_ID, "Which is the largest moon?", found.evidence).answers == ("It is icy.",)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"), [("Why is Rhea bright?", "Rhea is bright because it is icy."), ("What is Rhea?", "icy")]
+)
+def test_a_reason_is_told_in_its_sentence(question: str, told: str) -> None:
+    found = passages(("Rhea", "Rhea is bright because it is icy."))
+    assert tools_of("1: icy").reader.pointed(ROOT_ID, question, found.evidence).answers == (told,)
