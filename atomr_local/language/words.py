@@ -140,6 +140,7 @@ class ReferringWords:
     prepositions: frozenset[str]
     relating: frozenset[str]
     adverbs: frozenset[str]
+    own: frozenset[str]
 
     @property
     def pronouns(self) -> frozenset[str]:

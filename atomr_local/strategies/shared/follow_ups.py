@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.names import names_in
+from atomr_local.language.names import names_in, words
+from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
+from atomr_local.language.words import referring_words
 from atomr_local.reasoning.asking.writer import FilledForm
 from atomr_local.reasoning.confidence import GUESS
 from atomr_local.reasoning.conversation import two_questions
 from atomr_local.reasoning.operators import GUESSED
 from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
-from atomr_local.reasoning.reading.checks import supported
+from atomr_local.reasoning.reading.checks import are_verdicts, supported
 from atomr_local.reasoning.results import Result, citations_hold
 from atomr_local.reasoning.verdict.reasons import mentioned
 from atomr_local.sources.protocol import Evidence, Request, SourceName
@@ -167,14 +169,15 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
             # More likely right than the model's own bound has it, which declines too often.
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
+    confidence = result.confidence or 0.0
+    if not of_documents and result.values and (confidence < tools.calibration.accept_pointed or _of_asker(question)):
+        return Result(evidence=result.evidence, dropped=[*result.dropped, f"not sure: {result.answer}"]), False
     bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
-    asks_several = two_questions(question) is not None or (not of_documents and expected_type(question).several)
-    halved = len(result.values) < 2 and asks_several
-    sure = bool(result.values) and bound is not None and (result.confidence or 0.0) >= bound and not halved
+    halved = len(result.values) < 2 and two_questions(question) is not None
+    more = halved or (not of_documents and _asks_more(question, result))
+    sure = bool(result.values) and bound is not None and confidence >= bound and not more
     if sure:
         tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
-    if result.values and not of_documents and (result.confidence or 0.0) < tools.calibration.accept_pointed:
-        return Result(evidence=result.evidence, dropped=[*result.dropped, f"not sure: {result.answer}"]), False
     return result, sure
 
 
@@ -182,6 +185,18 @@ def _of_documents(result: Result) -> bool:
     """Whether all that is cited, or without an answer all that was read, is from people's own documents."""
     cited = [item for item in result.evidence if item.id in result.cited]
     return all("file" in item.locator for item in cited or result.evidence)
+
+
+def _asks_more(question: str, result: Result) -> bool:
+    """Whether the passages about one thing may not be enough: several are asked for, two are compared, or the answer is
+    yes or no, of which 9 of 15 were right in the passages of articles."""
+    compares = "or" in words(question) and bool(read_question(question).directions)
+    return are_verdicts(result.texts) or compares or (len(result.values) < 2 and expected_type(question).several)
+
+
+def _of_asker(question: str) -> bool:
+    """Whether it asks for something of the one who asks, which no article tells."""
+    return not referring_words().own.isdisjoint(words(question))
 
 
 def concludes(tree: Tree, result: Result, tools: QuestionContext) -> bool:

@@ -56,8 +56,9 @@ def test_a_sure_reading_is_the_answer_without_a_plan() -> None:
         (QUESTION, 1.01, False),
         (QUESTION, 0.1, True),
         ("Which are the four kinds of leave?", 0.1, False),
+        ("Which is longer, a day or 25 days?", 0.1, False),
     ],
-    ids=["articles are not measured", "not sure", "sure", "one of several"],
+    ids=["articles are not measured", "not sure", "sure", "one of several", "compared"],
 )
 def test_a_reading_of_articles_has_a_bound_of_its_own(question: str, bound: float | None, stands: bool) -> None:
     tools = tools_of(Said("1: 25 days", 0.99), calibration=Calibration(settled=0.0, settled_articles=bound))
@@ -73,12 +74,14 @@ def test_articles_are_read_first_only_by_a_model_that_was_measured_on_them(bound
     assert tools.reader.points is points
 
 
-def test_an_unsure_reading_of_articles_is_none() -> None:
-    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=1.1, accept_pointed=1.0))
-    tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
-    result, sure = read_first(QUESTION, tools)
+@pytest.mark.parametrize(("question", "accept"), [(QUESTION, 1.0), ("How many days are my leave?", 0.0)])
+def test_a_reading_of_articles_that_is_not_sure_or_of_the_asker_is_none(question: str, accept: float) -> None:
+    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=0.1, accept_pointed=accept))
+    tools.retriever.sources["text"].found = {question: PASSAGES}  # type: ignore[attr-defined]
+    result, sure = read_first(question, tools)
     assert result is not None
     assert (result.values, len(result.evidence), sure) == ((), 1, False)
+    assert tools.recorder.trace.node(0).answers == []
     assert result.dropped[-1] == "not sure: 25 days"
 
 
@@ -207,3 +210,11 @@ def test_evidence_read_before_the_plan_stays_with_the_question() -> None:
     tree = parse_compact(TWO_HOPS, QUESTION)
     tools.steps.begin_tree(PlanReady(tree=tree, compact=TWO_HOPS, origin="model", attempts=1))
     assert tools.recorder.trace.node(0).evidence == ["e1"]
+
+
+def test_a_yes_from_articles_needs_a_plan() -> None:
+    tools = tools_of(Said("1: yes", 0.99), calibration=Calibration(settled=0.1, settled_articles=0.1))
+    assert read_first(QUESTION, tools)[1]
+    tools = tools_of(Said("1: yes", 0.99), calibration=Calibration(settled=0.1, settled_articles=0.1))
+    tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
+    assert not read_first(QUESTION, tools)[1]
