@@ -301,20 +301,28 @@ class AnswerSelection:
         if result.method in _WHOLE:  # a direct answer already
             result.signals = whole_signals(question, result)
             result.confidence = calibration.of_whole(result.signals)
-            return result
+            return self._beside_pointed(result, result.confidence)
         # Of a question alone: a topic's own page, quoted, or what is counted over all documents.
         if self.corrected or (tree.is_direct and result.method in ("operator", "computed")):
             return result
         result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.tree.probability(result.signals)
         # No passage tells what is computed, however sure its reading is.
-        read = self.pointed.confidence if self.pointed is not None and not result.computed else None
-        if not self.direct or not tree.root.children or result.confidence >= max(calibration.sure, read or 0.0):
+        read = 0.0 if self.pointed is None or result.computed else self.pointed.confidence or 0.0
+        if not self.direct or not tree.root.children or result.confidence >= max(calibration.sure, read):
             return result
         direct = self._direct_answer(tree, asked)
         if not direct.values or (direct.signals.get(names.SUBJECT) == 0.0 and not agree(result.texts, direct.texts)):
             return result
         return likelier(calibration, result, direct)
+
+    def _beside_pointed(self, direct: Result, confidence: float) -> Result:
+        """The surer of two direct answers: this one, or that read in the passages nearest to the question."""
+        read = self.pointed
+        if read is None or not read.values or (read.confidence or 0.0) <= confidence:
+            return direct
+        _share_evidence(direct, read)
+        return _instead(direct, read, True, ("direct", "pointed"))
 
     def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
         """A direct answer to the whole question if the tree found none."""

@@ -21,7 +21,7 @@ from atomr_local.language.names import (
     words,
 )
 from atomr_local.language.question import read_question
-from atomr_local.language.question_kind import expected_type
+from atomr_local.language.question_kind import defined_topic, expected_type
 from atomr_local.language.sentences import sentences
 from atomr_local.language.words import any_of, english, first_letters, number_words, picks_out, singular
 from atomr_local.reasoning.reading.answer_formats import UNDATED, AnswerSpec, Reading
@@ -504,8 +504,8 @@ _FACT = " \u2014 "  # between subject and property in a fact of the graph
 
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
-    """The evidence whose title is in the question: pages before graph facts, longer titles first, and of those that are
-    alike one without a qualifier, from its beginning.
+    """The evidence whose title is in the question, if it mentions most of the topic's words: pages before graph facts,
+    longer titles first, and of those that are alike one without a qualifier, from its beginning.
 
     Args:
         alone: the question must be exactly that title.
@@ -514,8 +514,14 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
     # "Tell me about bees": the page is called Bee.
     asked = f" {' '.join(asked_words)}  {' '.join(map(singular, asked_words))} "
 
+    topic = defined_topic(question)
+
     def held(item: Evidence) -> bool:
-        return is_titled(item, question) if alone else any(f" {key} " in asked for key in _keys(item))
+        if alone:
+            return is_titled(item, question)
+        # "The explorer Ann Lee" is not told by what there is on explorers.
+        told = " " not in topic or (mentioned_share(topic, [item]) or 0.0) > 0.5
+        return told and any(f" {key} " in asked for key in _keys(item))
 
     def rank(item: Evidence) -> tuple[bool, int, bool, int]:
         key, base = name_key(item.title), base_key(item.title)

@@ -35,6 +35,7 @@ def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
     pages = [page("Rosa Ferrer (film)"), page("Rosa Ferrer"), page("Rosa Ferrer (album)")]
     assert topic_page("Who was Rosa Ferrer?", pages) is pages[1]
     assert topic_page("Tell me about bees", [page("Bee")]) is not None
+    assert topic_page("Tell me about the bee Ana Lind", [page("Bee")]) is None
     later = replace(page("Bee", "They dance."), locator={"passage": "bee#1", "span": [700, 711]})
     first = replace(page("Bee"), locator={"passage": "bee#0", "span": [0, 699]})
     assert topic_page("bees", [later, first], alone=True) is first

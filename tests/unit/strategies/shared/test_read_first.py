@@ -95,6 +95,10 @@ def test_what_articles_do_not_tell_is_looked_up_and_not_guessed() -> None:
     assert not concludes(parse_compact(plan, QUESTION), result, tools)
 
 
+def always(probability: float) -> LogisticModel:
+    return LogisticModel(math.log(probability / (1 - probability)))
+
+
 @pytest.mark.parametrize(
     ("read", "steps", "given"),
     [
@@ -105,9 +109,6 @@ def test_what_articles_do_not_tell_is_looked_up_and_not_guessed() -> None:
     ids=["the reading is surer", "the tree is surer", "computed"],
 )
 def test_a_reading_of_articles_stands_where_it_is_surer_than_the_tree(read: float, steps: str, given: str) -> None:
-    def always(probability: float) -> LogisticModel:
-        return LogisticModel(math.log(probability / (1 - probability)))
-
     calibration = Calibration(always(0.7), sure=0.6, pointed=always(read), settled_articles=0.9)
     replies = ("1: 25 days", f"0. {QUESTION} = Answer(number)\n{steps}", reply("24 days", evidence=[1]))
     tools = tools_of(*replies, sources=("text", "graph"), features={"rival": True}, calibration=calibration)
@@ -218,3 +219,12 @@ def test_a_yes_from_articles_needs_a_plan() -> None:
     tools = tools_of(Said("1: yes", 0.99), calibration=Calibration(settled=0.1, settled_articles=0.1))
     tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
     assert not read_first(QUESTION, tools)[1]
+
+
+@pytest.mark.parametrize(("read", "given"), [(0.8, "25 days"), (0.4, "a year")])
+def test_the_surer_of_two_direct_readings_stands(read: float, given: str) -> None:
+    calibration = Calibration(direct=always(0.5), pointed=always(read), settled_articles=0.9)
+    replies = ("1: 25 days", f"0. {QUESTION} = Answer(summary)", reply("a year", evidence=[1]))
+    tools = tools_of(*replies, calibration=calibration)
+    tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
+    assert AtomR().run(QUESTION, None, "model", tools).texts == (given,)
