@@ -56,6 +56,14 @@ class Date:
         month = self.month or 12
         return self.year, month, self.day or _days_in(self.year, month)
 
+    @property
+    def spoken(self) -> str:
+        """As it is said: "18 April 1955", "April 1955", "44 BC"."""
+        names = {number: name.capitalize() for name, number in reversed(_MONTHS.items())}
+        year = str(self.year) if self.year > 0 else f"{1 - self.year} BC"
+        parts = [str(self.day)] if self.day is not None else []
+        return " ".join([*parts, *([names[self.month]] if self.month is not None else []), year])
+
     def __str__(self) -> str:
         sign, year = ("-", -self.year) if self.year < 0 else ("", self.year)
         parts = [f"{sign}{year:04d}", *(f"{part:02d}" for part in (self.month, self.day) if part is not None)]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atomr_local.errors import AtomrError
+from atomr_local.language.literals import parse_date
 from atomr_local.language.names import words
 from atomr_local.language.question_kind import Kind, leaning
 from atomr_local.language.referring import Reference
@@ -89,6 +90,8 @@ def _inside(said: Sequence[str], name: Sequence[str]) -> bool:
     return size < len(name) and any(list(name[at : at + size]) == list(said) for at in range(len(name) - size + 1))
 
 
+# A date as the graph writes it, and a year before the first.
+_ISO_DATE = re.compile(r"-?\d{4,6}-\d\d(?:-\d\d)?|-\d{4,6}")
 _NO_QUESTION = "This is not a question that can be looked up."
 _OTHER_LANGUAGE = "Only English is supported so far; this seems to be in another language."
 _UNSUPPORTED = "no evidence supports what the model knows by itself."
@@ -493,8 +496,14 @@ def _both(trace: Trace) -> str:
 
 
 def _listed(answers: Sequence[str]) -> str:
-    *others, last = answers
+    *others, last = map(_spoken, answers)
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _spoken(answer: str) -> str:
+    """The answer; a date of the graph as it is said."""
+    date = parse_date(answer) if _ISO_DATE.fullmatch(answer) else None
+    return answer if date is None else date.spoken
 
 
 def _sentence(answers: Sequence[str], basis: Basis) -> str:

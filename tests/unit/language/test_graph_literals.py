@@ -37,6 +37,17 @@ def test_what_is_no_date(text: str) -> None:
     assert parse_date(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("1955-04-18", "18 April 1955"), ("1955-05", "May 1955"), ("1955", "1955"), ("-0043-03-15", "15 March 44 BC")],
+)
+def test_a_date_as_it_is_said(text: str, said: str) -> None:
+    date = parse_date(text)
+    assert date is not None
+    assert date.spoken == said
+    assert parse_date(said) == date
+
+
 def test_a_bare_number_is_a_year_only_where_one_is_expected() -> None:
     assert parse_date("1936", bare_year=False) is None
     assert parse_date("June 1936", bare_year=False) == Date(1936, 6)

@@ -8,7 +8,7 @@ import pytest
 
 from atomr_local.language.question import read_question
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.reasoning.verdict.judge import AnswerVerdict, AvailableSources, judge, repeats
+from atomr_local.reasoning.verdict.judge import AnswerVerdict, AvailableSources, conclusion, judge, repeats
 from atomr_local.reasoning.verdict.reasons import mentioned
 
 QUESTION = "How many people visit the Louvre?"
@@ -62,6 +62,20 @@ def judged(*nodes: NodeTrace, accept: float = 0.5, **given: Any) -> AnswerVerdic
 
 def test_an_answer_that_its_steps_carry_stands() -> None:
     assert judged(root("8.9 million"), search(), relate("8.9 million", method="operator")) == AnswerVerdict("answered")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (["1759-04-27"], "The answer is 27 April 1759."),
+        (["1759-04-27", "-0043"], "The answers are 27 April 1759 and 44 BC."),
+        (["1759"], "The answer is 1759."),
+        (["2020-13-45"], "The answer is 2020-13-45."),
+    ],
+)
+def test_dates_of_the_graph_are_told_as_they_are_said(answers: list[str], said: str) -> None:
+    told = conclusion(trace(root(*answers), search()), AnswerVerdict("answered"))
+    assert (told.answer, told.answers) == (said, tuple(answers))
 
 
 def test_the_reason_tells_where_the_trail_ends() -> None:
