@@ -329,14 +329,11 @@ class ParquetReader:
         except ValueError as error:
             skipped.add(self.path, row, str(error))
             return None
-        qid = next((values[name] for name in _QID_COLUMNS if _is_qid(values.get(name))), None)
+        named = (str(values.get(name)) for name in _QID_COLUMNS)
+        qid = next((name for name in named if _QID.fullmatch(name)), None)
         url = values.get("url")
         metadata = {"url": url} if isinstance(url, str) and url else {}
         return replace(article, qid=qid, metadata=metadata, sections=plain_sections(article.text))
-
-
-def _is_qid(value: object) -> bool:
-    return isinstance(value, str) and bool(_QID.fullmatch(value))
 
 
 def plain_sections(text: str) -> tuple[Section, ...]:

@@ -138,3 +138,8 @@ def article_texts(
 def encodable(text: str) -> str:
     """The text with lone surrogates replaced: escapes can spell them, and no UTF-8 store takes them."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def storable(text: str) -> str:
+    """The text without what no UTF-8 file can hold: lone surrogates, and NUL."""
+    return encodable(text.replace("\x00", ""))

@@ -103,20 +103,15 @@ def find_format(name: str) -> ArticleFormat:
     raise InputError(f"there is no format named {name!r}", hint=f"Known: {known}.")
 
 
-def all_formats() -> dict[str, ArticleFormat]:
-    """Every format that can be used, ours first. One that cannot be loaded is logged and left out."""
-    return load_all(ENTRY_POINTS, FORMATS, "article format", ArticleFormat)
-
-
 def matching(head: bytes, content: bytes) -> str:
     """The name of the first format that a file with this beginning is of; "" if none matches.
 
-    A format of another package that fails is logged and does not match.
+    A format of another package that cannot be loaded, or fails, is logged and does not match.
 
     Args:
         content: the beginning of what is packed in the file, in UTF-8.
     """
-    for name, found in all_formats().items():
+    for name, found in load_all(ENTRY_POINTS, FORMATS, "article format", ArticleFormat).items():
         try:
             if found.matches(content if found.packed else head):
                 return name

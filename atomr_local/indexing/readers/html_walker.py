@@ -65,13 +65,9 @@ class OpenTable:
         text, self.words = "".join(self.words), None
         cell, self.cell = self.cell, None
         if cell is None:
-            self.caption = self.caption or self.as_caption(text)
+            self.caption = self.caption or text.strip()
         else:
             self.add(text, header=cell[0] == "th", given=cell[1])
-
-    def as_caption(self, text: str) -> str:
-        """A caption as it is kept."""
-        return text
 
     def add(self, text: str, *, header: bool, given: Mapping[str, str]) -> None:
         """A cell of the last row, with the attributes of its element."""

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from atomr_local.errors import InputError, MissingPartError
+from atomr_local.indexing.readers.known import known
 from atomr_local.system.files import HEAD, FileKind, kind_of, open_regular
 from atomr_local.system.installation import add_extra
 from atomr_local.system.sanitize import sanitize_line
 
 # Text files of any encoding as UTF-8: by byte order mark, by XML declaration, or by the zeros of UTF-16.
-
 
 # The longer first: the mark of UTF-32 begins with that of UTF-16.
 _MARKS = (
@@ -56,18 +56,7 @@ def encoding_of(head: bytes) -> tuple[str, int]:
     return (text_encoding(declared[1]) if declared else "") or "utf-8", 0
 
 
-# How browsers read what a text declares: the code page of Windows that holds the older encoding.
-_AS_BROWSERS = {
-    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
-    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
-}  # fmt: skip
-# Labels that Python does not know, without the "x-" that programs put before their own.
-_LABELS = {
-    "gb-2312": "gbk", "gb-2312-80": "gbk", "csgb2312": "gbk", "cn-big5": "big5", "csbig5": "big5", "dos-874": "cp874",
-    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks-c-5601-1989": "cp949", "ksc-5601": "cp949",
-    "ks-c-5601": "cp949", "koi": "koi8-r", "koi8": "koi8-r", "koi8-ru": "koi8-u", "mac": "mac-roman",
-    "csmacintosh": "mac-roman", "mac-ukrainian": "mac-cyrillic", "unicode-1-1-utf-8": "utf-8", "latin-9": "latin9",
-}  # fmt: skip
+_KNOWN = known("encodings.toml")
 _CODE_PAGE = re.compile(r"(?:windows|win|cp|ibm|ms)-?(\d{3,5}|31j)")
 _BIDI = re.compile(r"(iso-8859-[68])-[ie]")
 
@@ -80,7 +69,7 @@ def text_encoding(declared: bytes | str) -> str:
         label = label[2:]
     if page := _CODE_PAGE.fullmatch(label):
         label = f"cp{page[1].replace('31j', '932')}"
-    label = _LABELS.get(label, _BIDI.sub(r"\1", label))
+    label = _KNOWN["labels"].get(label, _BIDI.sub(r"\1", label))
     try:
         name = codecs.lookup(label).name
     except (LookupError, ValueError):
@@ -119,7 +108,7 @@ def _encoding_in(data: bytes, declared: str) -> str:
         return codecs.lookup(declared).name
     if not name and (comment := _CODING.match(data[:_BLOCK])):
         name = text_encoding(comment[1])
-    for codec in (_AS_BROWSERS.get(name, name) or "utf-8", "utf-8"):
+    for codec in (_KNOWN["as_browsers"].get(name, name) or "utf-8", "utf-8"):
         if _mostly_fits(data, codec):
             return codec
     return _likeliest(data)
@@ -131,21 +120,8 @@ def _mostly_fits(data: bytes, codec: str) -> bool:
     return 4 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", "ignore"))
 
 
-# The letters of languages of the west beside ASCII; one text has those of one language, or few others.
-_WESTERN = tuple(
-    frozenset(letters)
-    for letters in (
-        "äöüßéà",
-        "éèêëàâîïôûùüçœæ",
-        "áéíóúñüçàèï",
-        "áâãàçéêíóôõúü",
-        "àèéìòù",
-        "åäöæøéü",
-        "éëïöüè",
-        "áðéíóúýþæö",
-    )
-)
-_SIGNS = frozenset("“”„‘’‚–—…€£§°µ«»¿¡½¼¾©®™·•´×\xa0")
+_WESTERN = [frozenset(letters) for letters in _KNOWN["western"]["letters"]]
+_SIGNS = frozenset(_KNOWN["western"]["signs"])
 _POWER = re.compile(r"(?<=[m\d])[¹²³]")
 
 
@@ -362,11 +338,6 @@ def _factory(put: Callable[[bytes], int | None]) -> Any:
     return Factory()
 
 
-def is_packed(head: bytes) -> bool:
-    """Whether a file that begins so is packed in a way that :func:`decompressed` takes."""
-    return head.startswith((*_STANDARD, _ZSTANDARD, _SEVEN_ZIP))
-
-
 def decompressed(raw: BinaryIO) -> BinaryIO:
     """The content of a file that stands at its beginning, unpacked where it is packed.
 
@@ -443,7 +414,7 @@ class FileReader:
         """The unpacked stream in UTF-8; closed with `stack`."""
         raw = stack.enter_context(open_regular(self.path))
         self._raw = raw
-        packed = is_packed(raw.peek(6))
+        packed = raw.peek(6).startswith((*_STANDARD, _ZSTANDARD, _SEVEN_ZIP))
         unpacked = stack.enter_context(decompressed(raw))
         stream, mark = as_utf8(unpacked)
         self._start = mark if stream is unpacked and not packed else None

@@ -364,7 +364,8 @@ def _own_layout(rows: Sequence[Row], columns: Sequence[int], names: Names) -> La
         return Layout(marked, names_of(rows[:marked]), sure=True)
     if rows[0].places[columns[0]].header:  # each row says by its own cells what they are
         return Layout(sure=True)
-    if len(columns) == 2 and _ends_in_colons(rows, columns[0]):
+    ending = sum(_at(row, columns[0]).text.endswith(":") for row in rows)
+    if len(columns) == 2 and len(rows) > 1 and 2 * ending > len(rows):  # as labels do
         return Layout(labels=True, sure=True)
     if _is_emphasised(rows):
         taken = _unmarked_rows(rows)
@@ -372,11 +373,6 @@ def _own_layout(rows: Sequence[Row], columns: Sequence[int], names: Names) -> La
     if len(columns) == 2 and (found := _of_two_columns(rows, columns, names)) is not None:
         return found
     return _by_first_row(rows, columns, names)
-
-
-def _ends_in_colons(rows: Sequence[Row], column: int) -> bool:
-    """Whether most cells of the column end as labels do."""
-    return len(rows) > 1 and 2 * sum(_at(row, column).text.endswith(":") for row in rows) > len(rows)
 
 
 def _is_emphasised(rows: Sequence[Row]) -> bool:
@@ -397,15 +393,12 @@ def _of_two_columns(rows: Sequence[Row], columns: Sequence[int], names: Names) -
     if not _could_be_labels(labels):
         return None
     labelled = Layout(labels=True, sure=True)
-    emphasised = all(_at(row, columns[0]).emphasised and not _at(row, columns[1]).emphasised for row in rows)
-    if emphasised:
+    if all(_at(row, columns[0]).emphasised and not _at(row, columns[1]).emphasised for row in rows):
         return labelled
     below = [kind_of(value) for value in values[1:] if value]
     if values[0] and kind_of(values[0]) and not (_YEAR.fullmatch(values[0]) and _is_of_one_kind(below)):
         return labelled
-    if len(rows) == 1 or _is_of_one_kind(below):
-        return None
-    if names is not Names.POSSIBLE:
+    if len(rows) == 1 or _is_of_one_kind(below) or names is not Names.POSSIBLE:
         return None
     # Values of several kinds, or texts: of a short table its rows say no more than is there.
     return Layout(labels=True, sure=any(below)) if any(below) or len(rows) <= _MOST_LABELS else None
@@ -521,18 +514,13 @@ class TableLines:
 
     Args:
         names: whether the first row holds the names of the columns where nothing else tells.
-        most_columns: what is beyond is counted in `left_out` only.
+        most_columns: what is beyond is counted in `grid.left_out` only.
     """
 
     def __init__(self, names: Names = Names.POSSIBLE, most_columns: int = MOST_COLUMNS) -> None:
         self._names = names
-        self._grid = Grid(most_columns)
+        self.grid = Grid(most_columns)
         self._before: Layout | None = None  # of a table above
-
-    @property
-    def left_out(self) -> int:
-        """How many cells with text were beyond the last column."""
-        return self._grid.left_out
 
     def lines(self, rows: Iterable[tuple[int, Sequence[Cell]]]) -> Iterator[Line]:
         """The lines of the rows, each as soon as it is known.
@@ -548,7 +536,7 @@ class TableLines:
         """The rows that are not empty, with how many empty ones stand above, where that ends a table."""
         above = before = 0
         for number, cells in rows:
-            row = self._grid.row(number, cells)
+            row = self.grid.row(number, cells)
             above += row.empty or number > before + 1
             before = number
             if not row.empty:
@@ -634,13 +622,9 @@ class _Body:
             # A remark, or a heading of the rows below it: it has no value of its own.
             yield Line(row.places[filled[0]].text, row.number, filled[0], filled[0])
         else:
-            whole = [column for column in filled if not _is_cut(self._headings, column)]
-            self._used.update(whole)
+            cut = {column for column, name in enumerate(self._headings) if name.endswith(" …")}
+            self._used.update({*filled} - cut)
             yield from _pieces(row, self._headings, filled)
-
-
-def _is_cut(headings: Sequence[str], column: int) -> bool:
-    return column < len(headings) and headings[column].endswith(" …")
 
 
 def _titles(rows: Sequence[Row]) -> int:

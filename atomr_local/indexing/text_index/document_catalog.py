@@ -15,14 +15,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.readers.documents.document import MOST_TEXT, PlaceKind, UnreadableError
+from atomr_local.indexing.readers.documents.document import MOST_MAILBOX, MOST_TEXT, PlaceKind, UnreadableError
 from atomr_local.indexing.readers.documents.folder import MOST_BYTES, Folder, FoundFile
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.mail import MOST_MAILBOX
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, Known
 
@@ -178,15 +178,10 @@ def listed_documents(directory: Path) -> list[ListedDocument]:
     Raises:
         KnowledgeIndexError: the list cannot be read.
     """
-    try:
-        with closing(ReadOnlyPool(directory / CATALOG)) as pool:
-            if not pool.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'", ()):
-                return []
-            return [_listed(row) for row in pool.rows("SELECT * FROM documents ORDER BY path", ())]
-    except (sqlite3.Error, ValueError, TypeError) as error:
-        raise KnowledgeIndexError(
-            f"the list of files in {directory} cannot be read: {error}", hint="Build the index again."
-        ) from error
+    with _reading(f"the list of files in {directory}"), closing(ReadOnlyPool(directory / CATALOG)) as pool:
+        if not pool.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'", ()):
+            return []
+        return [_listed(row) for row in pool.rows("SELECT * FROM documents ORDER BY path", ())]
 
 
 class Places:
@@ -194,7 +189,7 @@ class Places:
 
     def __init__(self, directory: Path) -> None:
         self._pool = ReadOnlyPool(directory / CATALOG)
-        self._kept: dict[str, tuple[str, int, str, list[Any]] | None] = {}
+        self._marks = lru_cache(_KEPT_MARKS)(self._read_marks)
 
     def close(self) -> None:
         self._pool.close()
@@ -225,28 +220,25 @@ class Places:
 
     def articles(self) -> list[tuple[str, str, str, int, str]]:
         """Id, title, path, number of the root and stamp (:class:`ListedDocument`) of each article, in order."""
-        with _reading():
+        with _reading(_THESE):
             rows = self._pool.rows(_PLACED, ())
             return [(str(a), str(t), str(p), int(str(root)), str(stamp)) for a, t, p, root, stamp in rows]
 
-    def _marks(self, article: str) -> tuple[str, int, str, list[Any]] | None:
-        if article not in self._kept:
-            if len(self._kept) >= _KEPT_MARKS:
-                self._kept.clear()
-            with _reading():
-                rows = self._pool.rows(_PLACES, (article,))
-                self._kept[article] = _unpacked(*rows[0]) if rows else None
-        return self._kept[article]
+    def _read_marks(self, article: str) -> tuple[str, int, str, list[Any]] | None:
+        with _reading(_THESE):
+            rows = self._pool.rows(_PLACES, (article,))
+            return _unpacked(*rows[0]) if rows else None
+
+
+_THESE = f"the places in {CATALOG}"
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
+def _reading(what: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, ValueError, zlib.error, RecursionError) as error:
-        raise KnowledgeIndexError(
-            f"the places in {CATALOG} cannot be read: {error}", hint="Build the index again."
-        ) from error
+    except (sqlite3.Error, ValueError, TypeError, zlib.error, RecursionError) as error:
+        raise KnowledgeIndexError(f"{what} cannot be read: {error}", hint="Build the index again.") from error
 
 
 def _unpacked(path: Any, root: Any, kind: Any, marks: Any) -> tuple[str, int, str, list[Any]]:
@@ -295,10 +287,9 @@ def _listed(row: tuple[Any, ...]) -> ListedDocument:
 
 # About how much text there is in files, before they are read: for the room that an index needs, and for progress.
 
-
 # Of documents that hold more than their text: how much of them is text, about.
 _SHARE_OF_PACKED = 0.1
-_PACKED = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub")
+_PACKED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub"})
 _PACKED_KINDS = frozenset({"pdf", "docx", "pptx", "xlsx", "epub", "opendocument"})
 _MEDIA = ("image/", "audio/", "video/", "font/")
 _LOOKED_INTO = 1 << 20  # bytes from which on a file's name is not believed
@@ -313,20 +304,10 @@ def text_bytes_of(folder: Folder, file: FoundFile) -> int:
         return 0
     if file.size > _LOOKED_INTO:
         try:
-            kind = _kind(folder, file)
+            with os.fdopen(folder.open(file), "rb") as stream:
+                kind = document_kind(stream, PurePosixPath(file.path).name)
         except (UnreadableError, OSError):
             return 0
     packed = kind in _PACKED_KINDS if kind else PurePosixPath(file.path).suffix.casefold() in _PACKED
     most = MOST_MAILBOX if kind == "mbox" else MOST_TEXT
     return min(int(file.size * (_SHARE_OF_PACKED if packed else 1.0)), most)
-
-
-def _kind(folder: Folder, file: FoundFile) -> str:
-    """The kind of the document.
-
-    Raises:
-        UnreadableError: it is not read.
-        OSError: it cannot be.
-    """
-    with os.fdopen(folder.open(file), "rb") as stream:
-        return document_kind(stream, PurePosixPath(file.path).name)

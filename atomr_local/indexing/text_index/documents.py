@@ -11,6 +11,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,8 +26,8 @@ from atomr_local.indexing.builds.ledger import read_ledger
 from atomr_local.indexing.builds.publishing import LEDGER
 from atomr_local.indexing.readers.base import Article, Section, encodable
 from atomr_local.indexing.readers.documents.document import UnreadableError
-from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, left_out, spelled, told_left_out
-from atomr_local.indexing.readers.documents.kinds import MARKDOWN
+from atomr_local.indexing.readers.documents.folder import Folder, FoundFile, digest_of, spelled, told_left_out
+from atomr_local.indexing.readers.documents.kinds import KNOWN, MARKDOWN
 from atomr_local.indexing.readers.documents.pdf_ocr import check_languages
 from atomr_local.indexing.readers.documents.process import PARSERS, DocumentParser
 from atomr_local.indexing.text_index.build import ArticleSelection, TextBuild, TextBuildProgress
@@ -41,7 +42,6 @@ from atomr_local.indexing.text_index.document_catalog import (
 from atomr_local.indexing.text_index.index import (
     EMBEDDED_AT_ONCE,
     BuildOrder,
-    Mode,
     Progress,
     Vectors,
     changeable,
@@ -64,14 +64,8 @@ _VERSION = 8
 _TITLE_WITHIN = 2_000
 # Letters from which on two files of the same text are one document, whatever their names say.
 _TELLING = 500
-# How copies are called, and folders of them.
-_COPY = re.compile(
-    r"(?i)^(?:copy|kopie|copie|copia)(?: \(\d+\))? (?:of|von|de|di) |[ _.-]+(?:copy|kopie|copie|copia|backup|bak|old)"
-    r"(?:[ _-]?\(?\d+\)?)?$| ?\([^()]*copy(?: \d+)?\)$| ?\(\d{1,2}\)$"
-)
-_COPIES = re.compile(
-    r"(?i)(?:.*[ _.-])?(?:backups?|bak|old|copy|copies|archived?|archives|trash|tmp|temp)(?:[ _.-].*)?"
-)
+_COPY = re.compile(KNOWN["copies"]["files"], re.I | re.X)
+_COPIES = re.compile(KNOWN["copies"]["folders"], re.I)
 _REASONS_TOLD = 3
 _MOST_NOTES = 20
 # Nanoseconds within which a system may give two changes of a file one time.
@@ -92,8 +86,11 @@ def reader_identity(ocr: str = "") -> str:
 _Prefixed = tuple[int, str, FoundFile]
 
 
-def prefixed(folders: Sequence[Folder]) -> list[_Prefixed]:
+def prefixed(folders: Sequence[Folder], left_out: Counter[str] | None = None) -> list[_Prefixed]:
     """The files of all folders: the number of the folder, the path that stands for the file, and the file.
+
+    Args:
+        left_out: as of :meth:`Folder.files`.
 
     Raises:
         InputError: a folder cannot be read, or two files would stand under one path.
@@ -103,7 +100,7 @@ def prefixed(folders: Sequence[Folder]) -> list[_Prefixed]:
     names = root_names([folder.root for folder in folders])
     for number, folder in enumerate(folders):
         alone = folder.root.is_file()
-        for file in folder.files():
+        for file in folder.files(left_out):
             path = encodable(names[number] if alone and names[number] else f"{names[number]}/{file.path}".lstrip("/"))
             if path in seen:
                 raise InputError(
@@ -134,13 +131,8 @@ def root_names(roots: Sequence[Path]) -> list[str]:
     return [ending(number) for number in range(len(parts))]
 
 
-def differs(folders: Sequence[Folder], listed: Sequence[ListedDocument]) -> bool:
-    """Whether anything in the folders is not as it is listed, or has to be looked at to know that.
-
-    Raises:
-        InputError: as of :func:`prefixed`.
-    """
-    found = prefixed(folders)
+def _differs(folders: Sequence[Folder], found: Sequence[_Prefixed], listed: Sequence[ListedDocument]) -> bool:
+    """Whether anything that was found in the folders is not as it is listed, or has to be looked at to know that."""
     return {path for _, path, _ in found} != {one.path for one in listed} or not all(_as_listed(folders, found, listed))
 
 
@@ -202,6 +194,7 @@ class DocumentsBuild(TextBuild):
 
     folders: tuple[Folder, ...] = ()
     _before: PassageTable | None = field(default=None, init=False)  # of the base
+    _left_out: Counter[str] = field(default_factory=Counter, init=False)
 
     def _new_catalog(self, directory: Path) -> DocumentCatalog:
         return DocumentCatalog(directory)
@@ -213,12 +206,22 @@ class DocumentsBuild(TextBuild):
 
     def _open(self) -> None:
         super()._open()
-        if self.state.stage != "reading" and differs(self.folders, self._documents.documents()):
+        if self.state.stage != "reading" and _differs(self.folders, self._walked(), self._documents.documents()):
             # The run before was killed at its end, and the folders have changed since.
             self._commit(stage="reading")
 
+    def _walked(self) -> list[_Prefixed]:
+        """The files of the folders; what is left out of these is counted."""
+        self._left_out.clear()
+        return prefixed(self.folders, self._left_out)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What is left out of the folders, as of :meth:`Folder.files`; the most first."""
+        return {what: count for what, count in self._left_out.most_common() if count}
+
     def _read(self) -> None:
-        found = sorted(prefixed(self.folders), key=lambda one: _rank(one[1]))
+        found = sorted(self._walked(), key=lambda one: _rank(one[1]))
         texts = _texts(self.folders, found, self._documents.documents())
         self._total, self._size_before = sum(texts), store.directory_size(self.ledger.directory)
         self._originals: dict[str, str] = {}  # by what they tell
@@ -263,9 +266,8 @@ class DocumentsBuild(TextBuild):
         if same and stamp and (same.stamp, same.size) == (stamp, file.size) and self._stays(same, number, stamp):
             return
         handle = None
-        found = ListedDocument(path, number, file.size, reader=self._reader)
         texts: list[dict[str, Any]] = []
-        digest = ""
+        digest = problem = ""
         try:
             if file.problem:
                 raise UnreadableError(file.problem)
@@ -281,16 +283,16 @@ class DocumentsBuild(TextBuild):
                 stamp = ""
                 raise UnreadableError("it was changed while it was read")
         except UnreadableError as error:
-            found = ListedDocument(path, number, file.size, stamp if digest else "", digest, self._reader, str(error))
-            texts = []
+            problem, texts = str(error), []
         finally:
             if handle is not None:
                 os.close(handle)
+        found = ListedDocument(path, number, file.size, stamp if digest else "", digest, self._reader, problem)
         if texts:
-            found = replace(found, stamp=stamp, digest=digest, tells=_told_by(path, texts))
-            original = self._originals.setdefault(found.tells, path)
-            found = replace(found, original=original if original != path else "")
-        self._take_file(known, found, [] if found.original else texts, digest)
+            told = _told_by(path, texts)
+            original = self._originals.setdefault(told, path)
+            found = replace(found, tells=told, original=original if original != path else "")
+        self._take_file(known, found, [] if found.original else texts)
 
     def _stays(self, known: ListedDocument, number: int, stamp: str) -> bool:
         """Whether a file that did not change need not be read: it is no copy, or still one of another."""
@@ -308,12 +310,10 @@ class DocumentsBuild(TextBuild):
             self._list(now)
         return True
 
-    def _take_file(
-        self, known: ListedDocument | None, found: ListedDocument, texts: list[dict[str, Any]], digest: str
-    ) -> None:
+    def _take_file(self, known: ListedDocument | None, found: ListedDocument, texts: list[dict[str, Any]]) -> None:
         """Take in what was read of a file, and take out what it held before and holds no more."""
         before = known.articles if known is not None else []
-        same = self._documents.with_digest(digest) if digest and texts else []
+        same = self._documents.with_digest(found.digest) if found.digest and texts else []
         self._remember_vectors([*before, *(article for one in same for article in one.articles)])
         # Listed again when it is taken in whole: what a killed run took in of it in part is then known for that.
         self._documents.drop_document(found.path)
@@ -373,7 +373,7 @@ class DocumentsBuild(TextBuild):
         (self.ledger.directory / LEDGER).unlink(missing_ok=True)
         roots = ", ".join(str(folder.root) for folder in self.folders)
         if not listed:
-            others = told_left_out(left_out(self.folders))
+            others = told_left_out(self.left_out)
             return InputError(
                 f"no documents in {roots}: there are no files{others and f' but those left out: {others}'}",
                 hint="Nothing was changed. Hidden files are left out unless the index is built with --hidden.",
@@ -385,8 +385,7 @@ class DocumentsBuild(TextBuild):
 
 def article_of(identifier: str, path: str, document: dict[str, Any]) -> Article:
     """The article of a parsed document (:class:`Document` in JSON)."""
-    title = document["title"] or _heading_title(document) or _name_title(path, document)
-    title = encodable(title)
+    title = encodable(document["title"] or _title_of(path, document))
     sections: list[Section] = []
     stack: list[tuple[int, str]] = []
     for start, level, heading in document["sections"]:
@@ -397,32 +396,22 @@ def article_of(identifier: str, path: str, document: dict[str, Any]) -> Article:
         # The heading that is the title stands before every passage already.
         names = names[1:] if names[0] == title else names
         sections.append(Section(start, encodable(" > ".join(names))))
-    metadata: dict[str, Any] = {
-        "file": path,
-        **{str(key): encodable(str(value)) for key, value in document["details"].items()},
-    }
+    metadata: dict[str, Any] = {"file": path}
+    metadata |= {str(key): encodable(str(value)) for key, value in document["details"].items()}
     if fields := document["fields"]:
         metadata["fields"] = {encodable(label): [encodable(value) for value in fields[label]] for label in fields}
-    return Article(identifier, title, document["text"], metadata=metadata, sections=_last_of_each(sections))
+    # Of headings that follow each other without words between them, the last: its path names the others.
+    last = tuple({section.start: section for section in sections}.values())
+    return Article(identifier, title, document["text"], metadata=metadata, sections=last)
 
 
-def _last_of_each(sections: list[Section]) -> tuple[Section, ...]:
-    """Of headings that follow each other without words between them, the last: its path names the others."""
-    return tuple(
-        section for i, section in enumerate(sections) if i + 1 == len(sections) or sections[i + 1].start > section.start
-    )
-
-
-def _heading_title(document: dict[str, Any]) -> str:
-    first = next(iter(document["sections"]), None)
-    # The readers of texts have told which heading is the title; a heading of a sheet is none.
-    if first is None or first[0] > _TITLE_WITHIN or document["place_kind"] in {"cells", "line"}:
-        return ""
-    return str(first[2])
-
-
-def _name_title(path: str, document: dict[str, Any]) -> str:
+def _title_of(path: str, document: dict[str, Any]) -> str:
+    """The first heading, if it names the document, or the name of the file."""
     name = PurePosixPath(path)
+    # The readers of texts have told which heading is the title; a heading of a sheet is none.
+    for start, _, heading in document["sections"][:1] if document["place_kind"] not in {"cells", "line"} else ():
+        if heading and start <= _TITLE_WITHIN:
+            return str(heading)
     if name.parent.suffix == ".textbundle":
         return name.parent.stem
     is_note = name.suffix.casefold() in MARKDOWN  # which programs for notes call what they are about
@@ -462,24 +451,19 @@ def folders_of(settings: dict[str, Any]) -> tuple[Folder, ...]:
     if not isinstance(found, dict):
         return ()
     try:
-        exclude = tuple(str(pattern) for pattern in found["exclude"])
-        hidden, ocr, gitignore = bool(found["hidden"]), str(found.get("ocr", "")), bool(found.get("gitignore"))
-        return tuple(Folder(Path(str(root)), exclude, hidden, ocr, gitignore) for root in found["roots"])
+        given = bool(found["hidden"]), str(found.get("ocr", "")), bool(found.get("gitignore"))
+        return tuple(Folder(Path(str(root)), tuple(map(str, found["exclude"])), *given) for root in found["roots"])
     except (KeyError, TypeError):
         return ()
 
 
-def as_settings(folders: Sequence[Folder]) -> dict[str, Any]:
+def _settings(folders: Sequence[Folder]) -> dict[str, Any]:
     """The folders as :func:`folders_of` reads them."""
     first = folders[0]
     roots = [str(folder.root.absolute()) for folder in folders]
     told = {"roots": roots, "exclude": list(first.exclude), "hidden": first.hidden}
-    return told | {name: value for name in ("ocr", "gitignore") if (value := getattr(first, name))}
-
-
-def digest_text(documents: Sequence[ListedDocument]) -> bytes:
-    """What stands for the content of all files together."""
-    return json.dumps([[document.path, document.size, document.digest] for document in documents]).encode()
+    told |= {name: value for name in ("ocr", "gitignore") if (value := getattr(first, name))}
+    return {"format": "documents", "folders": told}
 
 
 # Text indexes of folders of documents: built, and brought up to date.
@@ -537,10 +521,7 @@ def build_documents_index(
 
     Args:
         roots: folders, or single documents.
-        exclude: patterns as in a .gitignore file.
-        hidden: take hidden files too.
-        ocr: read scanned pages of PDF by OCR in these languages, as in "deu+eng".
-        gitignore: leave out what .gitignore files leave out.
+        exclude, hidden, ocr, gitignore: as of :class:`Folder`.
         vectors: as of :func:`build_text_index`; a sync leaves the index in the state that it is in, but for much new
             text, which is embedded later.
 
@@ -555,7 +536,9 @@ def build_documents_index(
     store.check_name(name)
     folders = tuple(Folder(Path(root), tuple(exclude), hidden, ocr, gitignore) for root in roots)
     prefixed(folders)  # what is wrong with them is told before anything is loaded
-    return _run(name, folders, embedder, None, vectors, progress, tell, cancellation)
+    settings = _settings(folders)
+    order = BuildOrder(name, "build", embedder, settings, vectors, [], None, progress, tell, cancellation)
+    return _carried_out(order, folders)
 
 
 def sync_documents_index(
@@ -586,13 +569,15 @@ def sync_documents_index(
     if not roots and (gone := next((folder.root for folder in folders if not folder.root.exists()), None)):
         hint = f"Nothing was changed. Was it moved? Then: atomr text move {name} FOLDER"
         raise InputError(f"{gone} cannot be read: it is not there", hint=hint)
+    unfinished = read_ledger(publishing.unfinished_path("text", name)) is not None
     if roots:
         folders = _moved(folders, roots, before, name)
-    elif not differs(folders, before) and read_ledger(publishing.unfinished_path("text", name)) is None:
+    elif not (unfinished or _differs(folders, prefixed(folders), before)):
         publishing.clear_leftovers("text", name)
         return SyncReport(manifest, unread=_unread(before))
-    new = _run(name, folders, embedder, (directory, manifest), "auto", progress, tell, cancellation)
-    return _compared(new, before, listed_documents(store.index_path("text", name)))
+    base, settings = (directory, manifest), _settings(folders)
+    order = BuildOrder(name, "sync", embedder, settings, "auto", [], base, progress, tell, cancellation)
+    return _compared(_carried_out(order, folders), before, listed_documents(store.index_path("text", name)))
 
 
 def _moved(
@@ -616,16 +601,7 @@ def _moved(
     return new
 
 
-def _run(
-    name: str,
-    folders: tuple[Folder, ...],
-    embedder: Embedder,
-    base: tuple[Path, store.Manifest] | None,
-    vectors: Vectors,
-    progress: Progress | None,
-    tell: Callable[[str], None] | None,
-    cancellation: Cancellation | None,
-) -> store.Manifest:
+def _carried_out(order: BuildOrder, folders: tuple[Folder, ...]) -> store.Manifest:
     if folders[0].ocr:
         check_languages(folders[0].ocr)
 
@@ -634,19 +610,18 @@ def _run(
         inputs = []
         for number, folder in enumerate(folders):
             own = [document for document in listed if document.root == number]
-            digest = hashlib.sha256(digest_text(own)).hexdigest()
-            inputs.append(store.InputFile(str(folder.root.absolute()), sum(document.size for document in own), digest))
+            content = json.dumps([[document.path, document.size, document.digest] for document in own]).encode()
+            size, digest = sum(document.size for document in own), hashlib.sha256(content).hexdigest()
+            inputs.append(store.InputFile(str(folder.root.absolute()), size, digest))
         told: dict[str, Any] = {"documents": report_of(listed, _UNREAD_KEPT), "last_sync": now()}
-        told["documents"] |= {"left_out": others} if (others := left_out(folders)) else {}
+        assert isinstance(build, DocumentsBuild)
+        told["documents"] |= {"left_out": build.left_out} if build.left_out else {}
         return inputs, fresh_settings(build) | told
 
-    settings = {"format": "documents", "folders": as_settings(folders)}
-    mode: Mode = "sync" if base is not None else "build"
-    order = BuildOrder(name, mode, embedder, settings, vectors, [], base, progress, tell, cancellation)
     make = partial(DocumentsBuild, files=[], selection=ArticleSelection(), folders=folders)
 
     def is_large() -> bool:
-        listed = listed_documents(base[0]) if base is not None else []
+        listed = listed_documents(order.base[0]) if order.base is not None else []
         return sum(_texts(folders, prefixed(folders), listed)) > EMBEDDED_AT_ONCE
 
     return order.carried_out(make, described, is_large)

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
 from atomr_local.indexing.readers.documents.text_file import read_bytes
+from atomr_local.indexing.readers.known import known
 from atomr_local.indexing.readers.lines import decoded, encoding_of
 
 _PROPERTY = re.compile(r'(?:[\w-]+\.)?([\w-]+)((?:;(?:"[^"]*"|[^":])*)?):(.*)', re.S)
@@ -18,18 +19,7 @@ _ESCAPED = re.compile(r"\\([\\;,nN:])")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?")
 _UNDECLARED = re.compile(r"(?:=[C-F][0-9A-F](?:=[89AB][0-9A-F])+)+")  # UTF-8 that says nothing of its encoding
 _RULE = re.compile(r"FREQ=(\w+)")
-# What is told of an entry.
-_LABELS = {
-    **{"SUMMARY": "Summary", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration"},
-    **{"LOCATION": "Location", "DESCRIPTION": "Description", "RRULE": "Repeats", "EXDATE": "Not on"},
-    **{"ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "CONTACT": "Contact", "CATEGORIES": "Categories"},
-    **{"STATUS": "Status", "PRIORITY": "Priority", "COMPLETED": "Completed", "COMMENT": "Comment", "URL": "URL"},
-    **{"RESOURCES": "Resources", "RDATE": "Also on"},
-    **{"FN": "Name", "N": "Name", "NICKNAME": "Nickname", "TEL": "Phone", "EMAIL": "E-mail", "ADR": "Address"},
-    **{"ORG": "Organization", "TITLE": "Title", "ROLE": "Role", "BDAY": "Birthday", "ANNIVERSARY": "Anniversary"},
-    **{"NOTE": "Note", "IMPP": "Messenger", "GENDER": "Gender"},
-    **{"RELATED": "Related", "MEMBER": "Member", "DEATHDATE": "Died", "BIRTHPLACE": "Born in", "DEATHPLACE": "Died in"},
-}
+_LABELS = known("documents/markup.toml")["calendar"]["labels"]
 _ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _NAMES = ("SUMMARY", "FN", "N")
 _NO_TYPES = frozenset({"PREF", "INTERNET", "VOICE", "TEXT", "URI", "X400"})

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from typing import Any, BinaryIO, Literal
 
+from atomr_local.indexing.readers.base import storable
 from atomr_local.indexing.readers.tables import MOST_COLUMNS, Cell, Names, TableLines, column_name
 
 # What a document's places count: pages of a PDF, slides, lines of a text, cells of a notebook (numbers from 1),
 # cells of a table ("Sheet!A5:F5"), times of a film or talk ("00:01:30"), messages of a chat ("2026-03-12 18:04, Ann").
 PlaceKind = Literal["page", "slide", "line", "cell", "cells", "time", "message"]
+Placed = tuple[int, int | str]  # the offset from which on a place holds, and the place
+HEAD = 1 << 16  # bytes of a file that tell what it is, and in which its entities would be declared
 MOST_TEXT = 48 << 20  # characters of one document
+MOST_MAILBOX = 128 << 20  # characters of all messages, notes or chats of one file
 _MOST_NAMES = 50
 # Their headings are names of sheets, or bookmarks of pages whose words stand in the text.
 _NAMED_PLACES = frozenset({"cells", "page"})
@@ -66,15 +71,16 @@ class Writer:
     """
 
     def __init__(self, place_kind: PlaceKind | None = None) -> None:
-        self.document = Document(place_kind=place_kind)
-        self._pieces: list[str] = []
+        self.document = Document(place_kind=place_kind)  # until it is done, sections begin behind so many texts
+        self._texts: list[tuple[str, str, list[Placed]]] = []  # what stands before it, a text, its places
         self._length = 0
         self._place: int | str | None = None
+        self._told: int | str | None = None  # the last place of the texts
         self._heading_places: list[int | str | None] = []
 
     @property
     def empty(self) -> bool:
-        return not self._pieces
+        return not self._texts
 
     def at(self, place: int | str) -> None:
         """What follows stands at this place."""
@@ -83,12 +89,12 @@ class Writer:
     def heading(self, level: int, title: str) -> None:
         """A heading, 1 the highest; what follows stands below it."""
         if short := short_line(title):
-            self.document.sections.append((self._length, level, short))
+            self.document.sections.append((len(self._texts), level, short))
             self._heading_places.append(self._place)
         if len(short) < len(title) and len(short) < len(whole := " ".join(title.split())):
             self.paragraph(whole)
 
-    def paragraph(self, text: str, places: Iterable[tuple[int, int | str]] = ()) -> None:
+    def paragraph(self, text: str, places: Iterable[Placed] = ()) -> None:
         """A paragraph, a blank line before it.
 
         Args:
@@ -96,7 +102,7 @@ class Writer:
         """
         self._put(text, "\n\n", places)
 
-    def line(self, text: str, places: Iterable[tuple[int, int | str]] = ()) -> None:
+    def line(self, text: str, places: Iterable[Placed] = ()) -> None:
         """A line of its own: a row, an item of a list, a line of code. `places` as of :meth:`paragraph`."""
         self._put(text, "\n", places)
 
@@ -115,95 +121,75 @@ class Writer:
         Raises:
             UnreadableError: there is too much text.
         """
-        self.document.text = "".join(self._pieces)
-        if self.document.place_kind not in _NAMED_PLACES and (bare := self._bare_headings()):
-            self._write_out(bare)
-        return self.document
+        document = self.document
+        bare = self._bare_headings() if document.place_kind not in _NAMED_PLACES else frozenset()
+        headings: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+        for i, (before, level, title) in enumerate(document.sections):
+            headings[before].append((i, level, title))
+        pieces: list[str] = []
+        sections: list[tuple[int, int, str]] = []
+        places: list[Placed] = []
+        length = 0
+
+        def put(words: str) -> None:
+            nonlocal length
+            pieces.append(words)
+            length += len(words)
+
+        for number, (gap, text, inside) in enumerate([*self._texts, ("\n\n", "", [])]):
+            # A heading begins after the blank line: its section starts with its own words.
+            if length and (text or (bare and headings[number])):
+                put(gap)
+            for i, level, title in headings[number]:
+                sections.append((length, level, title))
+                if i not in bare:
+                    continue
+                around, own = places[-1][1] if places else None, self._heading_places[i]
+                if own is not None and own != around:
+                    places.append((length, own))
+                put(storable(title))
+                put("\n\n" if text or i + 1 < len(document.sections) else "")
+                if around is not None and text:  # what follows stands where it stood
+                    places.append((length, around))
+            places += ((length + offset, place) for offset, place in inside)
+            put(text)
+        document.text, document.sections = "".join(pieces), sections
+        document.places = list(dict(places).items())  # of one offset the last
+        return document
 
     def _bare_headings(self) -> frozenset[int]:
-        """The headings, by number, below which no words stand, even below the headings that are under them."""
+        """The headings, by number, below which no words stand, even below the headings that are under them.
+
+        Their words are written into the text, each as a paragraph at the heading's place.
+        """
         bare: set[int] = set()
-        below: list[tuple[int, int]] = []  # (level, offset) of headings further down that may end those above
+        below: list[tuple[int, int]] = []  # (level, texts before it) of headings further down that may end those above
         for i in range(len(self.document.sections) - 1, -1, -1):
             start, level, _ = self.document.sections[i]
             while below and below[-1][0] > level:
                 below.pop()
-            end = below[-1][1] if below else self._length
-            if not self.document.text[start:end].strip():
+            if start == (below[-1][1] if below else len(self._texts)):
                 bare.add(i)
             below.append((level, start))
         return frozenset(bare)
 
-    def _write_out(self, bare: frozenset[int]) -> None:
-        """Write the words of these headings into the text, each as a paragraph at the heading's place."""
-        document, text = self.document, self.document.text
-        pieces: list[str] = []
-        sections: list[tuple[int, int, str]] = []
-        places: list[tuple[int, int | str]] = []
-        waiting = list(reversed(document.places))
-        begin = moved = 0
-        for i, (start, level, title) in enumerate(document.sections):
-            while waiting and waiting[-1][0] < start:
-                offset, place = waiting.pop()
-                places.append((offset + moved, place))
-            last = start == len(text)
-            gap = "\n\n" if last and start + moved else ""
-            sections.append((start + moved + len(gap), level, title))
-            if i not in bare:
-                continue
-            words = _storable(title)
-            before = places[-1] if places else None
-            own = self._heading_places[i]
-            if own is not None and (before is None or before[1] != own):
-                places.append((start + moved + len(gap), own))
-            pieces += (text[begin:start], gap, words, "" if last else "\n\n")
-            begin = start
-            moved += len(gap) + len(words) + (0 if last else 2)
-            if before is not None and not last:  # what follows stands where it stood
-                places.append((start + moved, before[1]))
-        places += ((offset + moved, place) for offset, place in reversed(waiting))
-        document.text = "".join((*pieces, text[begin:]))
-        document.sections, document.places = sections, list(dict(places).items())  # of one offset the last
-
-    def _put(self, text: str, before: str, inside: Iterable[tuple[int, int | str]]) -> None:
+    def _put(self, text: str, gap: str, inside: Iterable[Placed]) -> None:
         # A line keeps its indentation, a paragraph has none.
-        stripped = _storable(text.rstrip() if before == "\n" else text.strip())
-        if not stripped or is_rule(stripped):
+        shown = storable(text.rstrip() if gap == "\n" else text.strip())
+        if not shown or is_rule(shown):
             return
-        cut = 0 if before == "\n" else len(text) - len(text.lstrip())
-        inside = [(offset - cut - text.count("\x00", 0, offset), place) for offset, place in inside]
-        text = stripped
-        # A heading begins after the blank line: its section starts with its own words.
-        gap = before if self._pieces else ""
-        if gap:
-            self._shift_headings(len(gap))
-            self._pieces.append(gap)
-            self._length += len(gap)
-        places = self.document.places
-        if self._place is not None and (not places or places[-1][1] != self._place):
-            places.append((self._length, self._place))
-        for offset, place in inside:
-            if 0 <= offset < len(text) and place != self._place:
-                places.append((self._length + offset, place))
+        cut = 0 if gap == "\n" else len(text) - len(text.lstrip())
+        places = [(0, self._place)] if self._place is not None and self._place != self._told else []
+        for given, place in inside:
+            offset = given - cut - text.count("\x00", 0, given)
+            if 0 <= offset < len(shown) and place != self._place:
+                places.append((offset, place))
                 self._place = place
-        self._pieces.append(text)
-        self._length += len(text)
+        self._told = self._place
+        self._length += len(shown) + (len(gap) if self._texts else 0)
+        self._texts.append((gap, shown, places))
         if self._length > MOST_TEXT:
             raise UnreadableError(f"it has more than {MOST_TEXT >> 20} million characters of text")
-
-    def _shift_headings(self, gap: int) -> None:
-        """Let headings that were given since the last words begin behind the gap."""
-        sections = self.document.sections
-        for i in range(len(sections) - 1, -1, -1):
-            offset, level, title = sections[i]
-            if offset != self._length:
-                break
-            sections[i] = (offset + gap, level, title)
-
-
-def _storable(text: str) -> str:
-    """The text without what no file in UTF-8 can hold."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
 # Lines that are drawn: between parts of a text, below its headings, around its tables.
@@ -215,9 +201,14 @@ def is_rule(text: str) -> bool:
     return _RULE.fullmatch(text.strip()) is not None
 
 
-def short_line(text: object) -> str:
+def short_line(text: object, most: int = 300) -> str:
     """A title or a name on one line, none where it is None; the beginning of a long one."""
-    return " ".join(str("" if text is None else text).split())[:300]
+    return " ".join(str("" if text is None else text).split())[:most]
+
+
+def whole(text: str | None, otherwise: int = 0, *, digits: int = 5) -> int:
+    """The number that a text is; `otherwise` if it is none, or has more digits."""
+    return int(text) if text and text.isdecimal() and len(text) <= digits else otherwise
 
 
 def names_of(value: Any) -> list[str]:
@@ -272,7 +263,6 @@ MOST_PARTS = 20_000
 MOST_XML = 128 << 20  # bytes of one part that is parsed
 
 
-_HEAD = 64 << 10  # bytes of a part in which its entities would be declared
 _XML = (".xml", ".rels")
 # A part may unpack to more than it declares, and `zipfile` keeps only what is declared, but unpacks two gigabytes at
 # once to know: with this it unpacks piece by piece, for the libraries too.
@@ -285,11 +275,9 @@ def open_zip(stream: BinaryIO) -> zipfile.ZipFile:
     Raises:
         UnreadableError: it is damaged, encrypted, or unpacks to too much.
     """
-    try:
+    with unpacking():
         archive = zipfile.ZipFile(stream)
-        parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise UnreadableError(f"it is a damaged ZIP file: {error}") from error
+    parts = archive.infolist()
     size = sum(part.file_size for part in parts)
     if len(parts) > MOST_PARTS or size > MOST_UNPACKED:
         raise UnreadableError(
@@ -302,7 +290,7 @@ def open_zip(stream: BinaryIO) -> zipfile.ZipFile:
 
 
 @contextmanager
-def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Iterator[BinaryIO]:
+def office_file(stream: BinaryIO, what: str) -> Iterator[BinaryIO]:
     """Look at the parts of a file, and give a stream that a library can then parse, at its beginning.
 
     The libraries know only the usual content type of each kind and the namespaces of transitional Open XML. Templates,
@@ -310,7 +298,6 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
 
     Args:
         what: it is, such as "presentation".
-        most: characters of what the library says of damage, on one line; None for all of it as it is.
 
     Raises:
         UnreadableError: as of :func:`open_zip`; a part declares entities; or the library fails.
@@ -320,8 +307,8 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
         for info in archive.infolist():
             if not info.filename.endswith(_XML):
                 continue
-            with _reading(info.filename), archive.open(info) as opened:
-                head = opened.read(_HEAD)
+            with unpacking(info.filename), archive.open(info) as opened:
+                head = opened.read(HEAD)
             refuse_entities(head)
             unusual = unusual or _as_usual(info.filename, head) != head
         stream.seek(0)
@@ -331,16 +318,18 @@ def office_file(stream: BinaryIO, what: str, *, most: int | None = 150) -> Itera
     except UnreadableError:
         raise
     except Exception as error:  # the libraries raise whatever the damaged XML leads to
-        raise UnreadableError(f"its {what} is damaged: {type(error).__name__}: {told_error(error, most)}") from error
-
-
-def told_error(error: Exception, most: int | None = 150) -> str:
-    """What an error says, without objects of the program, up to `most` characters on one line; None for all of it."""
-    said = _OBJECT.sub("the file", _OBJECT.sub("the file", str(error)))  # one may stand in another
-    return " ".join(said.split())[:most] if most else said
+        raise UnreadableError(f"its {what} is damaged: {type(error).__name__}: {told_error(error)}") from error
 
 
 _OBJECT = re.compile(r"'?<[\w.]+ [^<>]*>'?")
+
+
+def told_error(error: Exception) -> str:
+    """What an error says, without objects of the program, up to 150 characters on one line."""
+    said = _OBJECT.sub("the file", _OBJECT.sub("the file", str(error)))  # one may stand in another
+    return " ".join(said.split())[:150]
+
+
 _CONTENT_TYPES = "[Content_Types].xml"
 _MAIN_TYPE = re.compile(
     rb"application/vnd\.(?:(?P<word>ms-word|openxmlformats-officedocument\.wordprocessingml)"
@@ -391,7 +380,7 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
     Raises:
         UnreadableError: it is not there, damaged or too large.
     """
-    with _reading(name):
+    with unpacking(name):
         info = archive.getinfo(name)
         if info.file_size <= MOST_XML:
             return archive.read(info)
@@ -399,16 +388,18 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
+def unpacking(name: str = "") -> Iterator[None]:
+    """Raise UnreadableError where the part that is called so, or the archive, is damaged, or there is no such part."""
     try:
         yield
     except KeyError as error:
         raise UnreadableError(f"its part {name} is missing") from error
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        raise UnreadableError(f"its part {name} is damaged: {error}") from error
+        what = f"its part {name} is damaged" if name else "it is a damaged ZIP file"
+        raise UnreadableError(f"{what}: {error}") from error
 
 
-FEWEST_BESIDE_PAGES = 3  # words of a header or footer: "Page of" says nothing without its numbers
+_FEWEST_BESIDE_PAGES = 3  # words of a header or footer: "Page of" says nothing without its numbers
 
 
 def comment(author: str, text: str) -> str:
@@ -417,9 +408,14 @@ def comment(author: str, text: str) -> str:
     return f"{said}: {text}" if text.strip() else ""
 
 
-def write_margins(writer: Writer, lines: Iterable[str]) -> None:
-    """The words of headers and footers, each once, behind the text; a heading says what they are."""
-    if found := [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line]:
+def write_margins(writer: Writer, paragraphs: Iterable[tuple[str, bool]]) -> None:
+    """The words of headers and footers, each once, behind the text; a heading says what they are.
+
+    Args:
+        paragraphs: of them, without the numbers of pages, and whether each has such.
+    """
+    told = (text.split() for text, counts in paragraphs if not counts or len(text.split()) >= _FEWEST_BESIDE_PAGES)
+    if found := [line for line in dict.fromkeys(map(" ".join, told)) if line]:
         writer.heading(1, "Headers and footers")
         for line in found:
             writer.line(line)
@@ -483,8 +479,6 @@ def write_sheet(writer: Writer, rows: Iterable[tuple[int, Sequence[Cell]]], shee
 
 
 def _tell_left_out(writer: Writer, lines: TableLines) -> None:
-    if lines.left_out:
-        cells = "1 cell" if lines.left_out == 1 else f"{lines.left_out} cells"
-        writer.document.notes.append(
-            f"{cells} beyond column {MOST_COLUMNS} of a table {'is' if lines.left_out == 1 else 'are'} left out"
-        )
+    if count := lines.grid.left_out:
+        cells, are = ("1 cell", "is") if count == 1 else (f"{count} cells", "are")
+        writer.document.notes.append(f"{cells} beyond column {MOST_COLUMNS} of a table {are} left out")

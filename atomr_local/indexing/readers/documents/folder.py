@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 import stat
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers.documents.document import UnreadableError
+from atomr_local.indexing.readers.known import known
 from atomr_local.system.files import read_regular
 from atomr_local.system.installation import add_extra
 
@@ -21,18 +22,9 @@ MOST_BYTES = 1 << 30  # of one file
 _MOST_DEPTH = 64
 _CHUNK = 1 << 20
 
-# What programs keep for themselves, by the names of folders and files, and by what lies in a folder.
-_OF_PROGRAMS = frozenset(
-    {"node_modules", "bower_components", "__pycache__", "__MACOSX", ".git", ".hg", ".svn", ".bzr", ".tox", ".nox"}
-    | {".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "$RECYCLE.BIN", "System Volume Information", "lost+found"}
-)
-_IN_THEM = ("CACHEDIR.TAG", "pyvenv.cfg", "conda-meta")  # https://bford.info/cachedir/; environments of Python
-_LEFT_OUT = (
-    ("lock files", re.compile(r"~\$.*|\.~lock\..*#|\.#.*", re.S)),
-    ("system files", re.compile(r"(?:eh)?thumbs(?:_vista)?\.db|desktop\.ini|\.ds_store|\._.*|icon\r", re.S | re.I)),
-    ("temporary files", re.compile(r"~.*\.tmp|\..*\.sw[a-p]|.*\.(?:swp|swo|crdownload)", re.S | re.I)),
-    ("backup files", re.compile(r".*~|#.*#", re.S)),
-)
+_KNOWN = known("documents/kinds.toml")["folders"]
+_OF_PROGRAMS = frozenset(_KNOWN["of_programs"])
+_LEFT_OUT = [(what, re.compile(names, re.S)) for what, names in _KNOWN["left_out"].items()]
 _BACKUP = re.compile(r"(.+)\.(?:bak|orig)", re.S | re.I)  # left out where the file itself is there
 _KINDS_TOLD = 8
 _GITIGNORE = ".gitignore"
@@ -201,7 +193,11 @@ class _Walk:
         if name in self.wanted:
             pass
         elif path.endswith("/"):
-            if is_hidden or name in _OF_PROGRAMS or any(os.access(f"{entry.path}/{one}", os.F_OK) for one in _IN_THEM):
+            if (
+                is_hidden
+                or name in _OF_PROGRAMS
+                or any(os.access(f"{entry.path}/{one}", os.F_OK) for one in _KNOWN["in_them"])
+            ):
                 return f"files in {spelled(name)}"
         elif what := next((what for what, names in _LEFT_OUT if names.fullmatch(name)), ""):
             return what
@@ -238,14 +234,6 @@ def _is_pattern(line: str) -> bool:
     except InputError:
         return False
     return True
-
-
-def left_out(folders: Iterable[Folder]) -> dict[str, int]:
-    """What is left out of the folders, as of :meth:`Folder.files`; the most first."""
-    counted = Counter[str]()
-    for folder in folders:
-        deque(folder.files(counted), maxlen=0)
-    return {what: count for what, count in counted.most_common() if count}
 
 
 def told_left_out(left_out: Mapping[str, int]) -> str:

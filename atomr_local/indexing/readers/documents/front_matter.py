@@ -1,4 +1,4 @@
-"""Front matter of notes: YAML, TOML or JSON before the text, and what of it is kept."""
+"""Front matter of notes, and the marks of programs for notes: what of them is kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 import re
 import tomllib
 from datetime import date
+from pathlib import PurePosixPath
 from typing import Any
 
-from atomr_local.indexing.readers.documents.document import Document, names_of
+from atomr_local.indexing.readers.documents.document import Document, names_of, short_line
+from atomr_local.indexing.readers.known import known
 
 _LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|[^\[\]\n]*)?\]\]")
 _YAML = re.compile(r"---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|$)", re.S)
@@ -151,8 +153,14 @@ def _listed(value: Any) -> Any:
 
 
 def add_field(document: Document, label: str, value: Any) -> None:
-    """Keep a field, if its label and its values are short, and there are not too many."""
-    kept = _values(_linked(value) if isinstance(value, str) else value)
+    """Keep a field, if its label and its values are short, and there are not too many.
+
+    Its values are texts, numbers and dates; what is nested, or says yes or no, is left out.
+    """
+    value = _linked(value) if isinstance(value, str) else value
+    items = (value if isinstance(value, list) else [value])[:_MOST_VALUES]
+    dated = [item.isoformat() if isinstance(item, date) else item for item in items if not isinstance(item, bool)]
+    kept = [name for name in _names(dated) if len(name) <= _LONGEST_FIELD]
     if kept and len(label) <= _LONGEST_FIELD // 2 and len(document.fields) < _MOST_FIELDS:
         document.fields.setdefault(label, kept)
 
@@ -162,10 +170,90 @@ def _names(value: Any) -> list[str]:
     return [_LINK.sub(lambda link: link[1].partition("#")[0] or link[1], name) for name in names_of(value)]
 
 
-def _values(value: Any) -> list[str]:
-    """Texts, numbers and dates; what is nested, or says yes or no, is left out."""
-    items = value if isinstance(value, list) else [value]
-    dated = [item.isoformat() if isinstance(item, date) else item for item in items[:_MOST_VALUES]]
-    return [
-        name for name in _names([item for item in dated if not isinstance(item, bool)]) if len(name) <= _LONGEST_FIELD
-    ]
+# Marks of programs for notes in Markdown: those of Obsidian with Dataview, of Logseq, Roam and Bear.
+
+_PICTURES = frozenset({".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif", ".tif", ".tiff"})
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_MARK = re.compile(known("documents/markup.toml")["notes"]["marks"], re.M | re.X)
+_SIZE = re.compile(r"\d+(?:x\d+)?")  # of a picture, where a link has its other name
+_COMMENT = re.compile("%%|<!--")
+_WHOLE = "\ue000"  # stands in a line that no other is joined to, while marks are taken out
+# The properties of a page, which may stand in its first block.
+_HEAD = re.compile(r"\s*(?:- )?(?:[ \t]*[\w.-]+::(?:[ \t][^\n]*)?(?:\n|\Z))+")
+# The first line of a block with the id by which other blocks name it, and how they do.
+_BLOCK = re.compile(
+    rf"(?m)^[ \t]*[-*] (?P<words>[^\n]*)\n(?:[ \t]*[\w.-]+::[^\n]*\n)*?[ \t]*id:: (?P<id>{_UUID})[ \t]*$"
+)
+_NAMED = re.compile(
+    rf"\[(?P<label>[^\[\]\n]{{1,300}})\]\((?:\(\({_UUID}\)\)|\[\[[^\[\]\n]*\]\])\)|\(\((?P<block>{_UUID})\)\)"
+)
+# The list below a heading of Logseq, which stands further in; Markdown would take it for code.
+_FURTHER_IN = re.compile(
+    r"(?m)^((?:#{1,6} |[\w.-]+::)[^\n]*\n)((?:[ \t]*\n)*\t(?:[-*+]|\d+\.) [^\n]*(?:\n(?:\t[^\n]*|[ \t]*(?=\n)))*)"
+)
+
+
+def without_note_marks(text: str, document: Document) -> str:
+    """Links, embeds, highlights, callouts, tags and fields of notes as their words; comments and ids of blocks go.
+
+    The lines keep their numbers. Tags and fields are put into the document too.
+    """
+    blocks = {
+        found["id"]: short_line(_NAMED.sub(r"\g<label>", found["words"]).replace("`", "").lstrip("# "))
+        for found in _BLOCK.finditer(text)
+    }
+    text = _NAMED.sub(lambda found: found["label"] or blocks.get(found["block"], ""), text)
+    text = _FURTHER_IN.sub(lambda found: found[1] + re.sub(r"(?m)^\t", "", found[2]), text)
+    head = _HEAD.match(text)
+    head_end = head.end() if head else 0
+
+    def field(found: re.Match[str]) -> str:
+        end = text.find("\n", found.end())
+        value = _COMMENT.split(text[found.end() : end if end >= 0 else len(text)])[0].strip()
+        if found.start() < head_end:
+            take_fields(document, {found["key"]: value})
+        elif not found["before"] or not found["before"].isspace():  # else it is said of a block
+            _take_field(document, found["key"], value)
+        return f"{found['before']}{_WHOLE}{found['key']}: "
+
+    def words(found: re.Match[str]) -> str:
+        told = found["code"] or found["bare"] or "\n" * found[0].count("\n")
+        if found["link"] is not None:
+            told = _link_words(found["link"], (found["alias"] or "").strip())
+        elif part := found["light"] or found["marked"] or found["macro"]:
+            told = without_note_marks(part, document)
+        elif tag := found["phrase"] or found["long"] or found["tag"]:
+            if not text.endswith(("\t", "    "), 0, found.start()):  # as code is indented
+                add_tags(document, [tag])
+            told = f"#{tag}#" if found["long"] else f"#{tag}"
+        elif found["callout"]:
+            told = f"{found['quoted']}{_WHOLE}{found['callout'].capitalize() if found['untitled'] is not None else ''}"
+        elif found["key"]:
+            told = field(found)
+        elif found["name"]:
+            value = without_note_marks(found["value"], document).strip()
+            _take_field(document, found["name"], value)
+            told = f"{found['name']}: {value}"
+        elif found["foot"]:  # which Markdown would take for the address of a link
+            told = rf"\[{found['foot']}"
+        return told
+
+    # Two blanks at its end keep the next line apart.
+    return re.sub(f"{_WHOLE}([^\n]*)", r"\1  ", _MARK.sub(words, text))
+
+
+def _take_field(document: Document, key: str, value: str) -> None:
+    if key.casefold() in TAGS:
+        add_tags(document, value)
+    elif key.casefold() not in NO_FIELDS:
+        add_field(document, key.casefold(), value)
+
+
+def _link_words(link: str, alias: str) -> str:
+    """What a link to a note, or an embedded one, says: its other name, or the note and the heading."""
+    if alias and not _SIZE.fullmatch(alias):
+        return alias
+    name, *headings = (part.strip() for part in link.split("#"))
+    if PurePosixPath(name).suffix.casefold() in _PICTURES:
+        headings = []
+    return " > ".join(part for part in (name, *headings) if part and not part.startswith("^"))

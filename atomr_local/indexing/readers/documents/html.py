@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +18,7 @@ from atomr_local.indexing.readers.documents.document import (
     parse_xml,
     part,
     short_line,
+    whole,
     write_table,
 )
 from atomr_local.indexing.readers.documents.symbols import numeral
@@ -62,9 +62,6 @@ class _Table(OpenTable):
         if self.words is None:  # rows, or one of them
             self._in_head = tag == "thead" or (self._in_head and tag == "tr")
         self.plain = False
-
-    def as_caption(self, text: str) -> str:
-        return " ".join(text.split())
 
     def add(self, text: str, *, header: bool, given: Mapping[str, str]) -> None:
         if self._cells >= MOST_CELLS:
@@ -112,7 +109,7 @@ _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _SUBSET = re.compile(r"(\A.{0,4096}?<!DOCTYPE[^\[>]{0,1000})\[.*?\]\s*(?=>)", re.I | re.S)
 _HEAD = 4096
 _BOLD = frozenset({"b", "strong"})
-_DETAILS = {"author": "author", "date": "date", "description": "description"}
+_DETAILS = frozenset({"author", "date", "description"})
 
 
 def parse_html(stream: BinaryIO) -> Document:
@@ -232,7 +229,7 @@ class _Page(HtmlWalker[_Table]):
             if tag == "annotation" and "tex" in attributes.get("encoding", ""):
                 self._annotation = []
         elif tag == "meta":
-            self._meta(attributes)
+            self._meta(attributes.get("name", "").casefold(), short_line(attributes.get("content"), 500))
         elif tag == "title":
             self._in_title = True
         elif tag in _BOLD:
@@ -240,13 +237,11 @@ class _Page(HtmlWalker[_Table]):
         elif tag in _SCRIPTS:
             self._script = _SCRIPTS[tag]
         elif tag in {"ol", "ul"}:
-            start = attributes.get("start", "1")
             kind = attributes.get("type", "1")[:1] if tag == "ol" else ""
-            self._lists.append((kind, int(start) - 1 if start.isdecimal() and len(start) < 6 else 0))
+            self._lists.append((kind, whole(attributes.get("start"), 1) - 1))
         elif tag == "li" and self._lists:
             kind, number = self._lists[-1]
-            value = attributes.get("value", "")
-            number = int(value) if value.isdecimal() and len(value) < 6 else number + 1
+            number = whole(attributes.get("value"), number + 1)
             self._lists[-1] = (kind, number)
             noted = any(aside.note for aside in self._asides)
             self._mark = f"{numeral(number, kind)}. " if kind and not noted else ""
@@ -477,10 +472,9 @@ class _Page(HtmlWalker[_Table]):
         else:
             self._emit(table.write)
 
-    def _meta(self, attributes: dict[str, str]) -> None:
-        name = attributes.get("name", "").casefold()
-        if (key := _DETAILS.get(name)) and (content := " ".join(attributes.get("content", "").split())):
-            self._writer.document.details.setdefault(key, content[:500])
+    def _meta(self, name: str, content: str) -> None:
+        if name in _DETAILS and content:
+            self._writer.document.details.setdefault(name, content)
 
 
 def _kinds(attributes: Mapping[str, str]) -> set[str]:
@@ -500,25 +494,26 @@ _MOST_CHAPTERS = 192 << 20  # bytes, which are held until all are read
 def parse_epub(stream: BinaryIO) -> Document:
     writer = Writer()
     with open_zip(stream) as archive:
-        package = _package(archive)
+        named = (one.get("full-path") for one in parse_xml(part(archive, _CONTAINER)).iterfind(".//{*}rootfile"))
+        if not (package := next(filter(None, named), "")):
+            raise UnreadableError("it names no package: it is no EPUB")
         root = parse_xml(part(archive, package))
-        for title in root.iterfind(".//{*}metadata/{*}title"):
-            writer.document.title = writer.document.title or _words(title)
+        title = next(filter(None, map(_words, root.iterfind(".//{*}metadata/{*}title"))), "")
         authors = [_words(item) for item in root.iterfind(".//{*}metadata/{*}creator")]
         if authors:
             writer.document.details["author"] = ", ".join(authors[:20])
         folder = posixpath.dirname(package)
         items = {item.get("id"): item for item in root.iterfind(".//{*}manifest/{*}item")}
-        locked = _encrypted(archive)
-        chapters = [
-            items[ref.get("idref")] for ref in root.iterfind(".//{*}spine/{*}itemref") if ref.get("idref") in items
-        ]
-        title = writer.document.title
+        locked: set[str] = set()  # fonts often are, chapters only with DRM
+        if _ENCRYPTION in archive.namelist():
+            found = parse_xml(part(archive, _ENCRYPTION)).iterfind(".//{*}CipherReference")
+            locked = {unquote(item.get("URI", "")) for item in found}
         notes: _Notes = ({}, set())
         pages: list[_Page] = []
         read = 0
-        for chapter in chapters:
-            if chapter.get("media-type") not in PAGE_TYPES:
+        for reference in root.iterfind(".//{*}spine/{*}itemref"):
+            chapter = items.get(reference.get("idref"))
+            if chapter is None or chapter.get("media-type") not in PAGE_TYPES:
                 continue
             path = posixpath.normpath(posixpath.join(folder, unquote(chapter.get("href", ""))))
             if path in locked:
@@ -538,21 +533,6 @@ def parse_epub(stream: BinaryIO) -> Document:
     if writer.empty and writer.document.notes:
         raise UnreadableError(writer.document.notes[0])
     return writer.done()
-
-
-def _package(archive: zipfile.ZipFile) -> str:
-    for rootfile in parse_xml(part(archive, _CONTAINER)).iterfind(".//{*}rootfile"):
-        if path := rootfile.get("full-path"):
-            return str(path)
-    raise UnreadableError("it names no package: it is no EPUB")
-
-
-def _encrypted(archive: zipfile.ZipFile) -> set[str]:
-    """Parts that are encrypted; fonts often are, chapters only with DRM."""
-    if _ENCRYPTION not in archive.namelist():
-        return set()
-    root = parse_xml(part(archive, _ENCRYPTION))
-    return {unquote(item.get("URI", "")) for item in root.iterfind(".//{*}CipherReference")}
 
 
 def _words(element: Any) -> str:

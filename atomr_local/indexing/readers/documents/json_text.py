@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.text_file import as_it_is, read_bytes, without_escapes
-from atomr_local.indexing.readers.lines import decoded
+from atomr_local.indexing.readers.documents.text_file import as_it_is, read_text, without_escapes
 
 _TOKEN = re.compile(
     r"""(?P<space>\s++|//[^\n]*+|/\*(?s:.*?)\*/) | (?P<open>[\[{]) | (?P<close>[\]}]) | (?P<comma>,)
@@ -49,7 +48,7 @@ class _Open:
 
 def parse_json(stream: BinaryIO) -> Document:
     """The values with their keys; the lines of a file that is no JSON."""
-    source = decoded(read_bytes(stream))
+    source = read_text(stream)
     try:
         return _JsonLines().read(source)
     except _NoJsonError:

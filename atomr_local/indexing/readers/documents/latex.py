@@ -165,8 +165,8 @@ class _Latex(Lines):
             write_table(self._writer, rows, places=places)
 
     def _cell(self, text: str) -> Cell:
-        rows, columns = (re.search(rf"\\multi{what}\s*(?:\[\w*\])?\s*\{{(\d+)", text) for what in ("row", "column"))
-        spans = {"rowspan": rows[1] if rows else "1", "colspan": columns[1] if columns else "1"}
+        found = {what: re.search(rf"\\multi{what}\s*(?:\[\w*\])?\s*\{{(\d+)", text) for what in ("row", "column")}
+        spans = {f"{what[:3]}span": one[1] for what, one in found.items() if one}
         return cell_of_lines(self._inline(text).strip(), False, *markup_spans(spans))
 
     def _meant(self, text: str) -> str:

@@ -6,18 +6,16 @@ No library reads them with their tables, their numbers and their lines.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from atomr_local.indexing.readers.documents.document import Document, Writer, short_line, write_table
-from atomr_local.indexing.readers.documents.text_file import read_bytes, titled_by_heading, write_lines
-from atomr_local.indexing.readers.lines import decoded
+from atomr_local.indexing.readers.documents.text_file import read_text, titled_by_heading, write_lines
+from atomr_local.indexing.readers.known import known
 from atomr_local.indexing.readers.tables import Cell, Names, cell_of_lines, markup_spans
 
-MARKUP = tomllib.loads(files("atomr_local.indexing.readers.documents").joinpath("markup.toml").read_text("utf-8"))
+MARKUP = known("documents/markup.toml")
 Line = tuple[int, str]  # with its number
 
 
@@ -32,7 +30,7 @@ class Lines:
     """Reads line by line; what a line begins is written when it ends."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        source = decoded(read_bytes(stream)).expandtabs(8).split("\n")
+        source = read_text(stream).expandtabs(8).split("\n")
         self._waiting = list(reversed([*enumerate(source, 1)]))
         self._writer = Writer("line")
         self._paragraph: list[Line] = []

@@ -1,4 +1,4 @@
-"""Notes as programs export them: Evernote's ENEX, Joplin's Markdown with its record, archives of Notion and Bear."""
+"""Notes as programs keep and export them: Evernote's ENEX, Joplin's Markdown, archives of Notion and Bear, Zim."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 from atomr_local.indexing.readers.documents.document import (
+    HEAD,
+    MOST_MAILBOX,
     Document,
     UnreadableError,
     Writer,
@@ -17,17 +19,18 @@ from atomr_local.indexing.readers.documents.document import (
     part,
     refuse_entities,
     short_line,
+    write_table,
 )
 from atomr_local.indexing.readers.documents.front_matter import add_tags
 from atomr_local.indexing.readers.documents.html import parse_html, write_html
-from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.mail import MOST_MAILBOX, not_read
-from atomr_local.indexing.readers.documents.notion import is_notion_archive
+from atomr_local.indexing.readers.documents.kinds import bundled_title, document_kind
+from atomr_local.indexing.readers.documents.mail import not_read
+from atomr_local.indexing.readers.documents.note_titles import is_notion_archive
 from atomr_local.indexing.readers.documents.process import parse
-from atomr_local.indexing.readers.documents.text_file import parse_markdown, read_bytes, top_heading
-from atomr_local.indexing.readers.documents.zip_kinds import bundled_title
+from atomr_local.indexing.readers.documents.text_file import parse_markdown, read_bytes, read_text, top_heading
+from atomr_local.indexing.readers.known import known
+from atomr_local.indexing.readers.tables import Cell, Names
 
-_HEAD = 1 << 16
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)T\d{6}Z")
 _TODO = re.compile(r"""<en-todo\b(?:\s+checked=["'](?:(true)|false)["'])?\s*/?>""")
 # Joplin's own record at the end of a note.
@@ -48,7 +51,7 @@ def parse_enex(stream: BinaryIO) -> Iterator[Document]:
     Raises:
         UnreadableError: it declares entities, or is damaged before its first note ends.
     """
-    refuse_entities(stream.read(_HEAD))
+    refuse_entities(stream.read(HEAD))
     stream.seek(0)
     yield from _told_at_end(_enex_notes(stream))
 
@@ -204,3 +207,72 @@ def _pages(archive: ZipFile) -> Iterator[Document | str]:
         except UnreadableError:
             unread += 1
     yield from not_read(unread, "other file")
+
+
+# Pages of Zim, the desktop wiki, in the syntax of its manual ("Wiki Syntax"), with the line of each piece.
+
+_HEADER = re.compile(r"(?:(?:Creation-Date: (\d{4}-\d\d-\d\d)|[\w-]+:)[^\n]*(?:\n|\Z))+")
+_HEADING = re.compile(r"(={2,7})[ \t]+(\S.*?)[ \t]*=*")
+_ROW = re.compile(r"\|(.*)\|")
+_BEGIN = re.compile(r"(?:\*[ \t]+|([\da-zA-Z]{1,3}\.)[ \t]+)?(?:\[([ *x><])\][ \t]+)?")
+_KNOWN = known("documents/markup.toml")["zim"]
+_MARK = re.compile(_KNOWN["marks"], re.X)
+
+
+def parse_zim_wiki(stream: BinaryIO) -> Document:
+    text = read_text(stream)
+    header = _HEADER.match(text)
+    assert header is not None  # by which a page is known
+    writer = Writer("line")
+    if header[1]:
+        writer.document.details["date"] = header[1]
+    verbatim, apart = "", True  # what ends a block that is kept as it is; whether a paragraph begins
+    rows: list[list[Cell]] = []
+    for number, line in enumerate([*text[header.end() :].split("\n"), ""], 1 + header[0].count("\n")):
+        bare = line.strip()
+        row = None if verbatim else _ROW.fullmatch(bare)
+        if row:
+            rows.append(
+                [Cell(_plain(cell, writer.document).strip(), emphasised=not rows) for cell in row[1].split("|")]
+            )
+        elif rows:
+            kept = {
+                number - len(rows) + i: row for i, row in enumerate(rows) if any(cell.text.strip(":-") for cell in row)
+            }
+            write_table(writer, list(kept.values()), places=list(kept), names=Names.EXPECTED)
+            rows = []
+        writer.at(number)
+        if verbatim:
+            verbatim = "" if bare == verbatim else verbatim
+            writer.line(line if verbatim else "")
+        elif bare == "'''" or bare.startswith("{{{code:"):
+            verbatim = "'''" if bare == "'''" else "}}}"
+        elif heading := _HEADING.fullmatch(bare):
+            writer.heading(max(1, 7 - len(heading[1])), _plain(heading[2], writer.document))
+        elif not row:
+            (writer.paragraph if apart else writer.line)(_item(bare, writer.document))
+        apart = not bare
+    return writer.done()
+
+
+def _item(line: str, document: Document) -> str:
+    """A line without the bullet of a list, with its number and its box: done, left out, moved or open."""
+    begin = _BEGIN.match(line)
+    assert begin is not None  # all of it may be missing
+    number = f"{begin[1]} " if begin[1] else ""
+    return f"{number}{_KNOWN['boxes'].get(begin[2], '')}{_plain(line[begin.end() :], document).lstrip()}"
+
+
+def _plain(line: str, document: Document, depth: int = 3) -> str:
+    """The words of a line; marks may stand in one another up to this depth. Its tags are put into the document."""
+
+    def words(found: re.Match[str]) -> str:
+        if found["tag"]:
+            add_tags(document, [found["tag"]])
+            return found[0]
+        if inner := found["strong"] or found["slanted"] or found["marked"]:
+            return _plain(inner, document, depth - 1) if depth else inner
+        link = found["words"] or (found["link"] or "").lstrip(":+")
+        return link or found["code"] or found["url"] or found["low"] or f"{found['high'] or ''}{found['raised'] or ''}"
+
+    return _MARK.sub(words, line)

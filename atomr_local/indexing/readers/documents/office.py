@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
-    FEWEST_BESIDE_PAGES,
     Document,
     UnreadableError,
     Writer,
@@ -21,6 +20,7 @@ from atomr_local.indexing.readers.documents.document import (
     office_file,
     parse_xml,
     short_line,
+    whole,
     write_margins,
     write_table,
 )
@@ -59,13 +59,11 @@ def word_rows(table: Any, text: Callable[[Any], str]) -> tuple[list[list[Cell]],
     open_above: dict[int, tuple[int, int]] = {}  # column → row and index of the cell that may go on below
     kept = (row for row in children(element, "tr") if row.find(f"{WORD}trPr/{WORD}del") is None)
     for number, row in enumerate(kept):
-        properties = row.find(f"{WORD}trPr")
-        header = properties is not None and _is_on(properties.find(f"{WORD}tblHeader"))
-        cells: list[Cell] = []
-        column = _before(properties)
-        cells += [Cell("")] * column
+        header = _is_on(row.find(f"{WORD}trPr/{WORD}tblHeader"))
+        column = min(whole(_value(row, "trPr", "gridBefore")), MOST_SPAN)  # those before it stay empty
+        cells = [Cell("")] * column
         for cell in children(row, "tc"):
-            span = _number(cell.find(f"{WORD}tcPr/{WORD}gridSpan"))
+            span = min(whole(_value(cell, "tcPr", "gridSpan")) or 1, MOST_SPAN)
             merge = cell.find(f"{WORD}tcPr/{WORD}vMerge")
             if merge is not None and merge.get(f"{WORD}val", "continue") == "continue" and column in open_above:
                 above, index = open_above[column]
@@ -133,11 +131,6 @@ def _styled(table: Any) -> tuple[bool, bool]:
     return shows_row and "firstRow" in parts, shows_column and "firstCol" in parts
 
 
-def _before(properties: Any) -> int:
-    """The columns that a row leaves empty before its first cell."""
-    return min(_number(properties.find(f"{WORD}gridBefore"), 0), MOST_SPAN) if properties is not None else 0
-
-
 def _is_bold(paragraphs: list[Any]) -> bool:
     runs = [
         run for one in paragraphs for run in one.iter(f"{WORD}r") if any(part.text for part in run.iter(f"{WORD}t"))
@@ -147,11 +140,6 @@ def _is_bold(paragraphs: list[Any]) -> bool:
 
 def _is_on(element: Any) -> bool:
     return element is not None and element.get(f"{WORD}val", "1") not in _OFF
-
-
-def _number(element: Any, otherwise: int = 1) -> int:
-    value = element.get(f"{WORD}val", "") if element is not None else ""
-    return min(max(int(value), otherwise), MOST_SPAN) if value.isdecimal() and len(value) < 6 else otherwise
 
 
 _MOST_DEPTH = 20
@@ -285,9 +273,10 @@ def _words(paragraph: Any) -> str:
 
 def _of_text(element: Any) -> str:
     run = element.getparent()
-    place = run.find(f"{WORD}rPr/{WORD}vertAlign")
-    mark = mark_of(place.get(f"{WORD}val", "")) if place is not None else ""
-    return mark + in_font(element.text or "", _font(run)) + (LEVEL if mark else "")
+    mark = mark_of(_value(run, "rPr", "vertAlign"))
+    fonts = run.find(f"{WORD}rPr/{WORD}rFonts")
+    font = str(fonts.get(f"{WORD}ascii") or fonts.get(f"{WORD}hAnsi") or "") if fonts is not None else ""
+    return mark + in_font(element.text or "", font) + (LEVEL if mark else "")
 
 
 def _of_formula(element: Any) -> str:
@@ -325,15 +314,13 @@ def _of_symbol(element: Any) -> str:
 
 
 def _of_ruby(element: Any) -> str:
-    base, reading = ("".join(map(_words, element.iterchildren(f"{WORD}{name}"))) for name in ("rubyBase", "rt"))
-    return with_reading(base, reading)
+    return with_reading(*("".join(map(_words, element.iterchildren(f"{WORD}{name}"))) for name in ("rubyBase", "rt")))
 
 
 def _of_choice(element: Any) -> str:
     """What is chosen in a field of a form, which has no words of its own."""
     entries = [str(entry.get(f"{WORD}val", "")) for entry in element.iterchildren(f"{WORD}listEntry")]
-    chosen = element.find(f"{WORD}result")
-    number = _number(chosen if chosen is not None else element.find(f"{WORD}default"), 0)
+    number = whole(_value(element, "result" if element.find(f"{WORD}result") is not None else "default"))
     return entries[number] if number < len(entries) else ""
 
 
@@ -357,12 +344,6 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     f"{WORD}ddList": _of_choice,
     f"{WORD}checkBox": _of_check_box,
 }
-
-
-def _font(run: Any) -> str:
-    """The font that a run of Word names for its letters."""
-    fonts = run.find(f"{WORD}rPr/{WORD}rFonts")
-    return str(fonts.get(f"{WORD}ascii") or fonts.get(f"{WORD}hAnsi") or "") if fonts is not None else ""
 
 
 def _inside(element: Any, *names: str) -> Iterator[Any]:
@@ -391,8 +372,8 @@ def _notes(document: Any) -> dict[tuple[str, str], str]:
     return found
 
 
-def _margins(document: Any) -> Iterator[str]:
-    """The paragraphs of headers and footers without the numbers of pages."""
+def _margins(document: Any) -> Iterator[tuple[str, bool]]:
+    """The paragraphs of headers and footers, as of :func:`write_margins`."""
     for _, root in sorted(_roots(document.part, "header", "footer"), key=itemgetter(0), reverse=True):
         for paragraph in root.iter(f"{WORD}p"):
             counting = counts = False
@@ -406,8 +387,7 @@ def _margins(document: Any) -> Iterator[str]:
                     counting = False
                 elif counting and one.tag == f"{WORD}t":
                     one.text = ""
-            text = _words(paragraph)
-            yield text if not counts or len(text.split()) >= FEWEST_BESIDE_PAGES else ""
+            yield _words(paragraph), counts
 
 
 class _Lists:
@@ -425,10 +405,10 @@ class _Lists:
                 number = num.get(f"{WORD}numId", "")
                 self._lists[number] = name = _value(num, "abstractNumId")
                 for level in (*lists.get(name, ()), *num.iterfind(f"{WORD}lvlOverride/{WORD}lvl")):
-                    self._levels[number, _count(level.get(f"{WORD}ilvl"))] = level
+                    self._levels[number, whole(level.get(f"{WORD}ilvl"))] = level
                 for own in num.iterfind(f"{WORD}lvlOverride/{WORD}startOverride"):
-                    at = _count(own.getparent().get(f"{WORD}ilvl"))
-                    self._begins[number, at] = _count(own.get(f"{WORD}val"))
+                    at = whole(own.getparent().get(f"{WORD}ilvl"))
+                    self._begins[number, at] = whole(own.get(f"{WORD}val"))
 
     def mark(self, paragraph: Any) -> str:
         """What stands before the paragraph; "" before one of no numbered list."""
@@ -444,11 +424,11 @@ class _Lists:
         # A level begins again below another, unless it says which.
         counts = {
             one: count for one, count in before.items()
-            if one <= at or at >= _count(of_level(one, "lvlRestart") or str(one))
+            if one <= at or at >= whole(of_level(one, "lvlRestart") or str(one))
         }  # fmt: skip
         for above in range(at):
-            counts.setdefault(above, _count(of_level(above, "start")))
-        begin = counts[at] + 1 if at in counts else _count(of_level(at, "start"))
+            counts.setdefault(above, whole(of_level(above, "start")))
+        begin = counts[at] + 1 if at in counts else whole(of_level(at, "start"))
         counts[at] = self._begins.pop((number, at), begin)
         self._counts[self._lists[number]] = counts
         if _value(level, "numFmt") in {"bullet", "none"}:
@@ -468,12 +448,12 @@ class _Lists:
         look = paragraph.find(f"{WORD}pPr")
         style = _value(look, "pStyle")
         for _ in range(_MOST_DEPTH):
-            number = number or _value(look, f"numPr/{WORD}numId")
-            level = level or _value(look, f"numPr/{WORD}ilvl")
+            number = number or _value(look, "numPr", "numId")
+            level = level or _value(look, "numPr", "ilvl")
             if (given := self._styles.get(style)) is None:
                 break
             look, style = given.find(f"{WORD}pPr"), _value(given, "basedOn")
-        return number, _count(level)
+        return number, whole(level)
 
 
 _NOTES = ("footnote", "endnote", "comment")
@@ -482,13 +462,10 @@ _PLACE_OF_LEVEL = re.compile(r"%([1-9])")
 _NUMERALS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
 
 
-def _value(element: Any, name: str) -> str:
-    found = element.find(f"{WORD}{name}") if element is not None else None
+def _value(element: Any, *names: str) -> str:
+    """The value of what lies in an element below these names; "" if there is none."""
+    found = element.find("/".join(f"{WORD}{name}" for name in names)) if element is not None else None
     return str(found.get(f"{WORD}val", "")) if found is not None else ""
-
-
-def _count(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 6 else 0
 
 
 def parse_pptx(stream: BinaryIO) -> Document:
@@ -540,12 +517,12 @@ def _numbered(paragraphs: Iterable[Any]) -> Iterator[str]:
     for paragraph in paragraphs:
         words = _drawn_words(paragraph)
         look = paragraph.find(f"{_DRAWING}pPr")
-        level = _count(look.get("lvl")) if look is not None else 0
+        level = whole(look.get("lvl")) if look is not None else 0
         auto = look.find(f"{_DRAWING}buAutoNum") if look is not None else None
         counts = {at: count for at, count in counts.items() if at < level or (at == level and auto is not None)}
         if auto is not None and words.strip():
             kind = str(auto.get("type", ""))
-            counts[level] = counts.get(level, (_count(auto.get("startAt")) or 1) - 1) + 1
+            counts[level] = counts.get(level, (whole(auto.get("startAt")) or 1) - 1) + 1
             letter = "a" if kind.startswith("alpha") else "i" if kind.startswith("roman") else "1"
             number = numeral(counts[level], letter.upper() if "Uc" in kind else letter)
             words = f"{number}{')' if 'Paren' in kind else '.' if 'Period' in kind else ''} {words}"
@@ -600,7 +577,7 @@ def _points(element: Any) -> dict[int, str]:
     found: dict[int, str] = {}
     for point in islice(element.iter(f"{_CHART}pt"), _MOST_POINTS):
         text = shown_number(" ".join((point.findtext(f"{_CHART}v") or "").split()), code)
-        number = _count(point.get("idx"))
+        number = whole(point.get("idx"))
         found[number] = f"{text} {found.get(number, '')}".strip()
     return found
 

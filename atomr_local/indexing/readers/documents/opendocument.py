@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from atomr_local.indexing.readers.documents.document import (
-    FEWEST_BESIDE_PAGES,
     Document,
     UnreadableError,
     Writer,
@@ -19,6 +18,7 @@ from atomr_local.indexing.readers.documents.document import (
     parse_xml,
     part,
     short_line,
+    whole,
     write_margins,
     write_sheet,
     write_table,
@@ -62,17 +62,17 @@ _HEADER_ROWS = f"{TABLE}table-header-rows"
 _GROUPS = frozenset({f"{TABLE}table-rows", f"{TABLE}table-row-group", _HEADER_ROWS})
 _CELLS = frozenset({f"{TABLE}table-cell", f"{TABLE}covered-table-cell"})
 _HEADING_STYLE = "Table_20_Heading"  # of LibreOffice and pandoc
+_BOLD = frozenset({"bold", "700", "800", "900"})
 _MOST_REPEATED = 1_000  # rows of the same words
 _MOST_ROWS = 1 << 20  # that a sheet can have
 
 
-def heading_styles(root: Any) -> frozenset[str]:
+def _heading_styles(root: Any) -> frozenset[str]:
     """The names of the styles in which the headings of tables are written: bold, or made of the one for that."""
     found = {_HEADING_STYLE}
     for style in root.iter(f"{_STYLE}style"):
-        properties = style.find(f"{_STYLE}text-properties")
-        bold = properties is not None and properties.get(f"{_FO}font-weight", "") in {"bold", "700", "800", "900"}
-        if bold or style.get(f"{_STYLE}parent-style-name") == _HEADING_STYLE:
+        weights = {one.get(f"{_FO}font-weight") for one in style.iterfind(f"{_STYLE}text-properties")}
+        if weights & _BOLD or style.get(f"{_STYLE}parent-style-name") == _HEADING_STYLE:
             found.add(style.get(f"{_STYLE}name", ""))
     return frozenset(found - {""})
 
@@ -87,7 +87,7 @@ def numbered_rows(table: Any, headings: frozenset[str], inner: list[Any]) -> Ite
     merged = Merged()
     number = 1
     for row, header in _rows(table):
-        many = _number(row, "rows-repeated", _MOST_ROWS)
+        many = _whole(row, f"{TABLE}number-rows-repeated")
         before = len(inner)
         cells, begin = _cells(row, headings, inner, header=header)
         for one in inner[before:]:
@@ -118,9 +118,8 @@ def words_of(element: Any, behind: list[Any]) -> str:
             behind.append(one)
             continue
         if one.tag == _RUBY:
-            base, reading = (one.find(f"{TEXT}ruby-{name}") for name in ("base", "text"))
-            texts = [words_of(part, behind) if part is not None else "" for part in (base, reading)]
-            words.append(with_reading(texts[0], texts[1]))
+            parts = (one.iterfind(f"{TEXT}ruby-{name}") for name in ("base", "text"))
+            words.append(with_reading(*("".join(words_of(part, behind) for part in found) for found in parts)))
             continue
         if one.tag in _SPACES or one.tag == f"{TEXT}line-break":
             words.append(" " if one.tag in _SPACES else "\n")
@@ -152,11 +151,13 @@ def _cells(
         for one in inner[before:]:
             one.set(_CELL, column_name(len(cells)))
         named = {cell.get(f"{TABLE}style-name", "")} | {one.get(f"{TEXT}style-name", "") for one in paragraphs}
-        rows, columns = _number(cell, "rows-spanned", _MOST_ROWS), _number(cell, "columns-spanned", MOST_COLUMNS)
+        rows = _whole(cell, f"{TABLE}number-rows-spanned")
+        columns = _whole(cell, f"{TABLE}number-columns-spanned", MOST_COLUMNS)
         if rows > 1 or columns > 1:
             begin[len(cells)] = (rows, columns)
         shown = cell_of_lines(words, header and bool(words.strip()), bold=not headings.isdisjoint(named))
-        cells += [shown] * min(_number(cell, "columns-repeated", MOST_COLUMNS), MOST_COLUMNS + 1 - len(cells))
+        many = _whole(cell, f"{TABLE}number-columns-repeated", MOST_COLUMNS)
+        cells += [shown] * min(many, MOST_COLUMNS + 1 - len(cells))
     while cells and not cells[-1].text:
         cells.pop()
     return cells, begin
@@ -171,10 +172,9 @@ def _paragraphs(cell: Any, inner: list[Any]) -> Iterator[Any]:
             inner.append(child)
 
 
-def _number(element: Any, what: str, most: int) -> int:
-    """The number of rows or columns that an attribute tells, such as "rows-repeated"."""
-    given = element.get(f"{TABLE}number-{what}", "1")
-    return max(1, min(int(given), most)) if given.isdecimal() and len(given) < 10 else 1
+def _whole(element: Any, name: str, most: int = _MOST_ROWS) -> int:
+    """The number from 1 that an attribute tells."""
+    return min(whole(element.get(name), digits=9) or 1, most)
 
 
 # OpenDocument: text, spreadsheets and presentations of LibreOffice and others.
@@ -196,17 +196,16 @@ def parse_opendocument(stream: BinaryIO) -> Document:
             for name in ("meta.xml", "styles.xml")
         )
         _put_in_objects(archive, root)
-    body = next(root.iter(f"{OFFICE}body"), None)
-    content = next(iter(body), None) if body is not None else None
+    content = root.find(f".//{OFFICE}body/*")
     if content is None:
         raise UnreadableError("it has no content")
     sort = str(content.tag).removeprefix(OFFICE)
     writer = Writer({"spreadsheet": "cells", "presentation": "slide"}.get(sort))  # type: ignore[arg-type]
     if meta is not None:
         _take_meta(writer.document, meta)
-    headings = heading_styles(root)
+    headings = _heading_styles(root)
     _apply_styles(root)
-    _number_lists(content, [one for one in (root, styles) if one is not None])
+    _number_lists(content, (root, *(() if styles is None else (styles,))))
     if sort == "spreadsheet":
         for table in content.iterchildren(f"{TABLE}table"):
             if table.find(f"{TABLE}table-source") is None:  # of another file, from which some values come
@@ -239,14 +238,12 @@ def _write_sheet(writer: Writer, table: Any, headings: frozenset[str]) -> None:
         _write_blocks(writer, [one], headings, 0)
 
 
-def _margins(styles: Any) -> Iterator[str]:
-    """The paragraphs of headers and footers without the numbers of pages."""
+def _margins(styles: Any) -> Iterator[tuple[str, bool]]:
+    """The paragraphs of headers and footers, as of :func:`write_margins`."""
     names = (f"{_STYLE}{name}{which}" for name in ("header", "footer") for which in ("", "-first", "-left"))
     for margin in styles.iter(*names):
         for paragraph in margin.iter(*_PARAGRAPHS):
-            text = words_of(paragraph, [])
-            counts = next(paragraph.iter(*_PAGE_NUMBERS), None) is not None
-            yield text if not counts or len(text.split()) >= FEWEST_BESIDE_PAGES else ""
+            yield words_of(paragraph, []), next(paragraph.iter(*_PAGE_NUMBERS), None) is not None
 
 
 def _put_in_objects(archive: zipfile.ZipFile, root: Any) -> None:
@@ -260,8 +257,7 @@ def _put_in_objects(archive: zipfile.ZipFile, root: Any) -> None:
             shown.extend((*titles, *chart.iterchildren(f"{TABLE}table")))
         for formula in inner.iter("{http://www.w3.org/1998/Math/MathML}annotation"):
             frame = shown.getparent()
-            for child in list(frame):
-                frame.remove(child)
+            del frame[:]
             frame.tag, frame.text = f"{TEXT}span", f" {' '.join((formula.text or '').split())} "
             break
 
@@ -271,25 +267,25 @@ def _number_lists(content: Any, roots: Sequence[Any]) -> None:
     levels: dict[tuple[str, int], Any] = {}
     for level in (one for root in roots for one in root.iter(f"{TEXT}list-level-style-number", _OUTLINE)):
         name = level.getparent().get(f"{_STYLE}name", "") if level.tag != _OUTLINE else ""
-        levels.setdefault((name, _whole(level, "level")), level)
+        levels.setdefault((name, _whole(level, f"{TEXT}level")), level)
     counts: dict[Any, int] = {}  # of each list
     ended: dict[str, int] = {}  # with which number the last list of a style has ended
     outline = [0] * _MOST_LEVELS
     for item in content.iter(f"{TEXT}list-item", f"{TEXT}h"):
         above = list(item.iterancestors(f"{TEXT}list"))
         if not above:
-            name, depth, first = "", min(_whole(item, "outline-level"), _MOST_LEVELS), item
+            name, depth, first = "", _whole(item, f"{TEXT}outline-level", _MOST_LEVELS), item
             outline = [*outline[: depth - 1], outline[depth - 1] + 1] + [0] * (_MOST_LEVELS - depth)
             numbers = outline[:depth]
         elif item.tag == f"{TEXT}list-item":
             name = next((style for one in above if (style := one.get(f"{TEXT}style-name"))), "-")
             depth, first = len(above), next(item.iterchildren(*_PARAGRAPHS), None)
             level = levels.get((name, depth))
-            before = _whole(level, "start-value") - 1 if level is not None else 0
+            before = _whole(level, f"{TEXT}start-value") - 1 if level is not None else 0
             goes_on = above[0].get(f"{TEXT}continue-list") or above[0].get(f"{TEXT}continue-numbering") == "true"
             before = ended.get(name, before) if goes_on and depth == 1 else before
             own = item.get(f"{TEXT}start-value") is not None
-            counts[above[0]] = _whole(item, "start-value") if own else counts.get(above[0], before) + 1
+            counts[above[0]] = _whole(item, f"{TEXT}start-value") if own else counts.get(above[0], before) + 1
             ended[name] = counts.get(above[-1], 0)
             numbers = [counts.get(one, 1) for one in reversed(above)]
         else:
@@ -299,7 +295,7 @@ def _number_lists(content: Any, roots: Sequence[Any]) -> None:
             continue
         shown = [
             numeral(numbers[at - 1], levels.get((name, at), level).get(_FORMAT, ""))
-            for at in range(max(1, depth - _whole(level, "display-levels") + 1), depth + 1)
+            for at in range(max(1, depth - _whole(level, f"{TEXT}display-levels") + 1), depth + 1)
         ]
         around = (level.get(f"{_STYLE}num-prefix", ""), ".".join(shown), level.get(f"{_STYLE}num-suffix", ""))
         first.text = f"{''.join(around).strip()} {first.text or ''}"
@@ -310,20 +306,12 @@ _OUTLINE = f"{TEXT}outline-level-style"
 _FORMAT = f"{_STYLE}num-format"
 
 
-def _whole(element: Any, name: str) -> int:
-    """A number from 1 that an attribute tells."""
-    text = element.get(f"{TEXT}{name}", "1")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
-
-
 def _apply_styles(root: Any) -> None:
     """Mark what styles raise, and give letters of fonts of symbols as what they look like."""
-    looks = {
-        style.get(f"{_STYLE}name"): style.find(f"{_STYLE}text-properties") for style in root.iter(f"{_STYLE}style")
-    }
+    named = {style.get(f"{_STYLE}name"): style for style in root.iter(f"{_STYLE}style")}
     for span in list(root.iter(f"{TEXT}span")):
-        look = looks.get(span.get(f"{TEXT}style-name"))
-        if look is None:
+        style = named.get(span.get(f"{TEXT}style-name"))
+        if style is None or (look := style.find(f"{_STYLE}text-properties")) is None:
             continue
         span.text = in_font(span.text or "", look.get(f"{_STYLE}font-name") or look.get(f"{_FO}font-family") or "")
         if mark := mark_of(look.get(f"{_STYLE}text-position", "")):

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from rapidfuzz import fuzz
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, short_line, write_table
+from atomr_local.indexing.readers.documents.kinds import KNOWN
 from atomr_local.indexing.readers.documents.pdf_form import write_fields
 from atomr_local.indexing.readers.documents.pdf_ocr import PageReader
 from atomr_local.indexing.readers.documents.pdf_page import Line, TextPage
@@ -193,7 +194,8 @@ def _write_pages(writer: Writer, pages: list[list[Line]], body: float, outline: 
     compounds = {word.casefold() for page in pages for line in page for word in _COMPOUND.findall(line.text)}
     paragraph = _Paragraph(writer, compounds)
     for number, (page, headings) in enumerate(zip(pages, placed, strict=True), 1):
-        usual = _usual_length(page)
+        lengths = sorted(len(line.text) for line in page if line.text)
+        usual = float(lengths[len(lengths) * 3 // 4]) if lengths else 0.0
         until = 0
         before: Line | None = None
         notes = _footnotes(page, body)
@@ -395,11 +397,6 @@ def _shown(lines: Sequence[Line]) -> str:
     return " ".join(_LAST_HYPHEN.sub("-", whole).split())
 
 
-def _usual_length(page: list[Line]) -> float:
-    lengths = sorted(len(line.text) for line in page if line.text)
-    return float(lengths[len(lengths) * 3 // 4]) if lengths else 0.0
-
-
 # The outline: its titles at the lines that say the same, if in other words, or at the place that they lead to.
 
 _NUMBERING = re.compile(
@@ -582,19 +579,8 @@ def _has_picture(page: Any) -> bool:
 
 # The title.
 
-_FILE_NAME = re.compile(
-    r"\.(?:do[ct][xm]?|tex|dvi|e?ps|indd|pub|pp[ts]x?|xlsx?|od[tspg]|pdf|qxd|rtf|html?|txt|md|jpe?g|png|tiff?|wpd|cdr|"
-    r"ai|fm|pages|key|numbers|vsdx?|dwg|xml|sla|pmd|p65)$|^(?:file:|https?:|[a-z]:\\|/|\\\\)", re.I
-)  # fmt: skip
-# Programs put the name of the source file there, or nothing that says anything.
-_MACHINE_TITLE = re.compile(
-    r"(?:microsoft|ms)\s*(?:office\s*)?(?:word|power\s?point|excel|publisher|visio|outlook|access|project)\s*(?:[-–:].*)?"
-    r"|(?:new |neues )?(?:microsoft )?(?:(?:word )?doc(?:ument)?|dokument|untitled|unknown|anonymous|no ?title|blank"
-    r"|sans titre|ohne titel|(?:power\s?point[- ]?)?(?:presentation|präsentation)|pr[eé]senta\w+ (?:de )?powerpoint"
-    r"|book|mappe|workbook|sheet|slide|folie|layout|drawing|scan(?:ned)?(?: document| image)?|image|page|title|titel"
-    r"|file|test|adobe photoshop pdf|print(?: job)?)[\s\d_.()#-]*|(?:pii|doi|isbn|issn)\W.*|[\W\d_]*"
-    r"|[0-9a-f]{8}-?[0-9a-f-]{8,}|\(.*\)|(?=\S*\d)[\w.-]*_[\w.-]*|\w+(?:_\w+){2,}", re.I
-)  # fmt: skip
+_FILE_NAME = re.compile(KNOWN["titles"]["of_files"], re.I | re.X)
+_MACHINE_TITLE = re.compile(KNOWN["titles"]["of_programs"], re.I | re.X)
 _LONGEST_TITLE = 200
 
 

@@ -152,7 +152,9 @@ def _field(form: Any, annotation: Any, place: tuple[float, float, float, float])
         return _told(lambda *to: function(form, annotation, *more, *to))
 
     kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
-    label = told(raw.FPDFAnnot_GetFormFieldAlternateName) or _name_in_words(told(raw.FPDFAnnot_GetFormFieldName))
+    name = re.sub(r"\[\d+\]", "", told(raw.FPDFAnnot_GetFormFieldName)).rpartition(".")[2]
+    name = "" if _MACHINE_NAME.fullmatch(name) else name.replace("_", " ").strip()
+    label = told(raw.FPDFAnnot_GetFormFieldAlternateName) or name
     if kind in {raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON}:
         option = told(raw.FPDFAnnot_GetFormFieldExportValue) or "on"
         checked = option if raw.FPDFAnnot_IsChecked(form, annotation) else ""
@@ -180,8 +182,3 @@ def _told(function: Callable[[Any, int], int]) -> str:
         # PDFium writes all of it or nothing.
         return f"(a value of more than {_LONGEST_VALUE} characters)"
     return " ".join(buffer.raw.decode("utf-16-le", "replace").replace("\x00", "").split())
-
-
-def _name_in_words(name: str) -> str:
-    last = re.sub(r"\[\d+\]", "", name).rpartition(".")[2]
-    return "" if _MACHINE_NAME.fullmatch(last) else last.replace("_", " ").strip()

@@ -118,7 +118,8 @@ class TextPage:
     def __init__(self, page: Any) -> None:
         from pypdfium2 import raw
 
-        self._get_box, self._numbers = raw.FPDFText_GetCharBox, [ctypes.c_double() for _ in range(4)]
+        self._raw: Any = raw
+        self._numbers = [ctypes.c_double() for _ in range(4)]
         self._text = page.get_textpage()
         self._height = page.get_height()
         self.unmapped = 0
@@ -153,7 +154,9 @@ class TextPage:
             line.bold = line.bold and len(pieces) < 2
         for first, last, grid in reversed(grids):
             columns = [[cell for cell in column if cell] for column in zip(*grid, strict=True)]
-            if _is_list(columns) or not any(map(_is_short, columns)):
+            # The first of two columns may hold the marks or numbers of a list.
+            is_list = len(columns) == 2 and all(_LIST_MARK.fullmatch(line.text) for line in columns[0])
+            if is_list or not any(map(_is_short, columns)):
                 continue
             if _is_table(columns):
                 gaps = [above.y - below.y for above, below in pairwise(self.lines[first:last])]
@@ -183,12 +186,10 @@ class TextPage:
 
     def _baselines(self, line: str, at: int) -> list[tuple[int, int]]:
         """Where the line is to be cut: PDFium puts digits that stand below each other into one."""
-        from pypdfium2 import raw
-
         filled = [i for i, letter in enumerate(line) if not letter.isspace() and letter not in "\ufffe\u0002"]
         if len(filled) < 2:
             return [(0, len(line))]
-        first = raw.FPDFText_GetCharIndexFromTextIndex(self._text.raw, at)
+        first = self._raw.FPDFText_GetCharIndexFromTextIndex(self._text.raw, at)
         size, is_upright = self._look(first + filled[0])
         apart = 0.8 * size
         height = self._origin(first + filled[-1])[1] - self._origin(first + filled[0])[1]
@@ -200,12 +201,10 @@ class TextPage:
         return list(pairwise(cuts))
 
     def _line(self, text: str, at: int, unmapped: set[int]) -> Line:
-        from pypdfium2 import raw
-
         letters = text.strip()
         if not letters:
             return Line("")
-        first = raw.FPDFText_GetCharIndexFromTextIndex(self._text.raw, at + text.index(letters[0]))
+        first = self._raw.FPDFText_GetCharIndexFromTextIndex(self._text.raw, at + text.index(letters[0]))
         words = letters
         if unmapped and not unmapped.isdisjoint(range(first, first + len(letters))):
             words = "".join(_UNMAPPED if first + i in unmapped else letter for i, letter in enumerate(words))
@@ -246,16 +245,14 @@ class TextPage:
     def _box(self, index: int) -> tuple[float, float]:
         """Left and right of a character."""
         left, right, bottom, top = self._numbers
-        self._get_box(self._text.raw, index, left, right, bottom, top)
+        self._raw.FPDFText_GetCharBox(self._text.raw, index, left, right, bottom, top)
         return left.value, right.value
 
     def _look(self, index: int) -> tuple[float, bool]:
         """How large a character is, in points, and whether it stands upright."""
-        from pypdfium2 import raw
-
-        matrix = raw.FS_MATRIX()
-        raw.FPDFText_GetMatrix(self._text.raw, index, matrix)
-        size = raw.FPDFText_GetFontSize(self._text.raw, index) * (math.hypot(matrix.c, matrix.d) or 1.0)
+        matrix = self._raw.FS_MATRIX()
+        self._raw.FPDFText_GetMatrix(self._text.raw, index, matrix)
+        size = self._raw.FPDFText_GetFontSize(self._text.raw, index) * (math.hypot(matrix.c, matrix.d) or 1.0)
         return round(size, 1), abs(matrix.b) < matrix.a / 10
 
     def _is_bold(self, index: int) -> bool:
@@ -263,25 +260,20 @@ class TextPage:
 
     def _font(self, index: int) -> bytes:
         """The name of a character's font."""
-        from pypdfium2 import raw
-
         name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
-        raw.FPDFText_GetFontInfo(self._text.raw, index, name, len(name), flags)
+        self._raw.FPDFText_GetFontInfo(self._text.raw, index, name, len(name), flags)
         return name.value
 
     def _origin(self, index: int) -> tuple[float, float]:
         """Where a character begins, on its baseline."""
-        from pypdfium2 import raw
-
         x, y = ctypes.c_double(), ctypes.c_double()
-        raw.FPDFText_GetCharOrigin(self._text.raw, index, x, y)
+        self._raw.FPDFText_GetCharOrigin(self._text.raw, index, x, y)
         return x.value, y.value
 
     def _unmapped(self) -> set[int]:
         """The characters whose font does not say which letters they are, but for fonts that are read as words all the
         same: PDFium gives the codes of their letters, and programs often number these as ASCII does."""
-        from pypdfium2 import raw
-
+        raw = self._raw
         failed, letter, handle = raw.FPDFText_HasUnicodeMapError, raw.FPDFText_GetUnicode, self._text.raw
         by_font: dict[bytes, list[int]] = defaultdict(list)
         for i in range(self._text.count_chars()):
@@ -432,11 +424,6 @@ def _widened(columns: Sequence[tuple[float, float]], pieces: Sequence[Piece]) ->
         taken.add(i)
     found.sort()
     return found if pieces and all(before[1] <= after[0] for before, after in pairwise(found)) else []
-
-
-def _is_list(columns: Sequence[Sequence[Line]]) -> bool:
-    """Whether the first of two columns holds the marks or numbers of a list."""
-    return len(columns) == 2 and all(_LIST_MARK.fullmatch(line.text) for line in columns[0])
 
 
 # Tables drawn column by column: runs of lines down the page, each of them beside the one before and as high up.

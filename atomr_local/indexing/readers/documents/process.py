@@ -6,12 +6,11 @@ import importlib
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, told_error
-from atomr_local.indexing.readers.documents.kinds import document_kind
+from atomr_local.indexing.readers.documents.kinds import KNOWN, document_kind
 from atomr_local.indexing.readers.documents.note_titles import name_note
 from atomr_local.indexing.readers.documents.pdf_ocr import SECONDS
 from atomr_local.system.cancellation import Cancellation
@@ -112,52 +111,20 @@ def serve(_task: dict[str, Any], parent: Parent) -> None:
 _HERE = "atomr_local.indexing.readers.documents"
 
 
-@dataclass(frozen=True, slots=True)
-class Parser:
-    """`module` and `function` read what is called `kind`, with its file's name if `by_name`; they need `needs`."""
+class Parser(NamedTuple):
+    """`module` and `function` read what is called `kind`, given the "name" of its file or the languages of "ocr" too.
+
+    They need `needs`.
+    """
 
     kind: str
     module: str
     function: str
     needs: str = ""
-    by_name: bool = False
+    given: str = ""
 
 
-PARSERS = {
-    "text": Parser("plain text", "text_file", "parse_text"),
-    "code": Parser("source code and other text", "text_file", "parse_code"),
-    "log": Parser("log or chat", "text_file", "parse_code"),
-    "settings": Parser("file of settings", "text_file", "parse_settings"),
-    "json": Parser("JSON", "json_text", "parse_json"),
-    "subtitles": Parser("subtitles", "subtitles", "parse_subtitles"),
-    "calendar": Parser("calendar or contacts", "calendars", "parse_calendar"),
-    "rst": Parser("reStructuredText", "rst", "parse_rst", "docutils"),
-    "light markup": Parser("Org, AsciiDoc, Textile or MediaWiki", "light_markup", "parse_light", by_name=True),
-    "latex": Parser("LaTeX", "latex", "parse_latex", "pylatexenc"),
-    "markdown": Parser("Markdown", "notes", "parse_note", "yaml"),
-    "html": Parser("HTML", "html", "parse_html"),
-    "pdf": Parser("PDF", "pdf", "parse_pdf", "pypdfium2"),
-    "epub": Parser("EPUB", "html", "parse_epub"),
-    "docx": Parser("DOCX", "office", "parse_docx", "docx"),
-    "pptx": Parser("PPTX", "office", "parse_pptx", "pptx"),
-    "xlsx": Parser("XLSX", "tables", "parse_xlsx", "openpyxl"),
-    "csv": Parser("CSV", "delimited", "parse_csv"),
-    "opendocument": Parser("OpenDocument", "opendocument", "parse_opendocument"),
-    "rtf": Parser("RTF", "text_file", "parse_rtf", "striprtf"),
-    "mail": Parser("e-mail", "mail", "parse_mail"),
-    "mbox": Parser("mailbox", "mail", "parse_mbox"),
-    "outlook": Parser("Outlook message", "outlook", "parse_msg", "olefile"),
-    "chat": Parser("chat", "chat_exports", "parse_chat", by_name=True),
-    "chat json": Parser("chat", "chat_exports", "parse_chat", by_name=True),
-    "chat archive": Parser("archive of chats", "chat_exports", "parse_chat_archive"),
-    "saved page": Parser("saved page", "mail", "parse_saved_page"),
-    "enex": Parser("Evernote export", "notes", "parse_enex"),
-    "notion": Parser("Notion export", "notes", "parse_notion", "yaml"),
-    "notion page": Parser("page of Notion", "notes", "parse_notion_page", "yaml"),
-    "bundles": Parser("TextBundle or backup of Bear", "notes", "parse_bundles", "yaml"),
-    "zim wiki": Parser("page of Zim", "zim_wiki", "parse_zim_wiki"),
-    "notebook": Parser("Jupyter notebook", "text_file", "parse_notebook"),
-}
+PARSERS = {kind: Parser(*row) for kind, row in KNOWN["parsers"].items()}
 
 
 def parse(stream: BinaryIO, name: str, ocr: str = "") -> Iterator[Document]:
@@ -180,8 +147,7 @@ def parse(stream: BinaryIO, name: str, ocr: str = "") -> Iterator[Document]:
                 f"reading {parser.kind} needs the extra `documents`: {add_extra('documents')}"
             ) from error
     read = getattr(importlib.import_module(f"{_HERE}.{parser.module}"), parser.function)
-    more = [name] if parser.by_name else [ocr] if parser.function == "parse_pdf" else []
-    found = read(stream, *more)
+    found = read(stream, {"name": name, "ocr": ocr}[parser.given]) if parser.given else read(stream)
     empty = True
     for document in [found] if isinstance(found, Document) else found:
         if document.text.strip():

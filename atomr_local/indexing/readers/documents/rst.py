@@ -12,13 +12,12 @@ from docutils.parsers.rst.states import Inliner
 from docutils.utils import Reporter, new_document, unescape
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError, Writer, short_line, write_table
-from atomr_local.indexing.readers.documents.light_markup import MARKUP
 from atomr_local.indexing.readers.documents.symbols import joined, mark_of
-from atomr_local.indexing.readers.documents.text_file import paragraphs_of, read_bytes, titled_by_heading
-from atomr_local.indexing.readers.lines import decoded
+from atomr_local.indexing.readers.documents.text_file import paragraphs_of, read_text, titled_by_heading
+from atomr_local.indexing.readers.known import known
 from atomr_local.indexing.readers.tables import Cell, Names, cell_of_lines, markup_spans
 
-_KNOWN = MARKUP["rst"]
+_KNOWN = known("documents/markup.toml")["rst"]
 _HEADER = re.compile(r"(?:[A-Z][\w-]{1,30}: +\S.*\n(?:[ \t]+\S.*\n)*){2}")  # of proposals, as of mail
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|\n]+\| +)?([\w.:+-]+?) ?::(?=\s)")
 _OPTION = re.compile(r"(?m)^:([\w -]+):(?:[ \n]+(.*(?:\n[ \t]+.*)*)|$)")
@@ -34,7 +33,7 @@ def parse_rst(stream: BinaryIO) -> Document:
 
     What docutils fails over is read as paragraphs, with its markup.
     """
-    source = decoded(read_bytes(stream))
+    source = read_text(stream)
     for name in list(dict.fromkeys(found[1].lower() for found in _DIRECTIVE.finditer(source)))[:_MOST_NAMES]:
         if name not in _KNOWN["ours"]:
             directives.register_directive(name, _Told)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.text_file import read_bytes
-from atomr_local.indexing.readers.lines import decoded
+from atomr_local.indexing.readers.documents.text_file import read_text
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2}[.,]\d{1,3})"
 # SubRip and WebVTT; SBV of YouTube; Advanced SubStation; LRC of songs.
@@ -33,7 +32,7 @@ def parse_subtitles(stream: BinaryIO) -> Document:
     places: list[tuple[int, int | str]] = []
     before: list[str] = []
     ended = 0.0
-    for start, end, lines in _cues(decoded(read_bytes(stream)).split("\n")):
+    for start, end, lines in _cues(read_text(stream).split("\n")):
         # Captions that roll show a line again, in the next cue, without a pause.
         said = [line for line in lines if start > ended + _PAUSE or line not in before]
         before = lines or before

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from importlib.resources import files
 
-_FILE = files("atomr_local.indexing.readers.documents").joinpath("symbols.toml")
+from atomr_local.indexing.readers.known import known
+
 _FONTS: dict[str, dict[int, str]] = {
     font: {int(first, 16) + i: sign for first, signs in rows.items() for i, sign in enumerate(signs)}
-    for font, rows in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+    for font, rows in known("documents/symbols.toml").items()
 }
 _FONTS["symbolmt"] = _FONTS["symbol"]
 # Programs put the 256 characters of such a font where no other characters are, or leave them where letters are.

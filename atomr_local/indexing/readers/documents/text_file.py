@@ -15,8 +15,7 @@ from atomr_local.indexing.readers.documents.document import (
     short_line,
     write_table,
 )
-from atomr_local.indexing.readers.documents.front_matter import take_front_matter
-from atomr_local.indexing.readers.documents.note_marks import without_note_marks
+from atomr_local.indexing.readers.documents.front_matter import take_front_matter, without_note_marks
 from atomr_local.indexing.readers.lines import decoded
 from atomr_local.indexing.readers.tables import Cell, Names
 
@@ -40,9 +39,14 @@ def read_bytes(stream: BinaryIO) -> bytes:
     return data
 
 
+def read_text(stream: BinaryIO) -> str:
+    """As of :func:`read_bytes`, decoded."""
+    return decoded(read_bytes(stream))
+
+
 def parse_text(stream: BinaryIO) -> Document:
     """Paragraphs; lines that were wrapped are joined."""
-    return paragraphs_of(decoded(read_bytes(stream)))
+    return paragraphs_of(read_text(stream))
 
 
 def paragraphs_of(text: str) -> Document:
@@ -79,12 +83,12 @@ _ESCAPES = re.compile(r"(?<!\\)(?:\\u[0-9a-fA-F]{4})+")
 
 def parse_code(stream: BinaryIO) -> Document:
     """The lines as they are: of source code, logs and chats."""
-    return as_it_is(_UNSEEN.sub("", decoded(read_bytes(stream))))
+    return as_it_is(_UNSEEN.sub("", read_text(stream)))
 
 
 def parse_settings(stream: BinaryIO) -> Document:
     """The lines as they are, with the characters that ``\\u`` stands for: of properties, YAML and the like."""
-    return as_it_is(without_escapes(decoded(read_bytes(stream))))
+    return as_it_is(without_escapes(read_text(stream)))
 
 
 def as_it_is(text: str) -> Document:
@@ -126,7 +130,7 @@ _SIZE = re.compile(r"\|\d+(?:x\d+)?$")  # of a picture, behind what it shows
 
 def parse_markdown(stream: BinaryIO) -> Document:
     """A note, without the marks of programs for notes and without private comments."""
-    text = decoded(read_bytes(stream))
+    text = read_text(stream)
     writer = Writer("line")
     begin = take_front_matter(writer.document, text)
     before = text.count("\n", 0, begin)
@@ -287,9 +291,7 @@ def parse_notebook(stream: BinaryIO) -> Document:
         if cell.get("cell_type") == "markdown":
             write_markdown(writer, source)
             continue
-        for line in source.split("\n"):
-            writer.line(line)
-        for line in _printed(cell)[:_MOST_OUTPUT].split("\n"):
+        for line in f"{source}\n{_printed(cell)[:_MOST_OUTPUT]}".split("\n"):
             writer.line(line)
     return writer.done()
 

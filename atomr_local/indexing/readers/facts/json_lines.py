@@ -149,9 +149,7 @@ def _label(data: dict[str, Any], key: str) -> str:
     return encodable(text)
 
 
-def encodable(text: str) -> str:
-    """The text without what no UTF-8 file can hold: JSON may spell lone surrogates ("\\ud800") and NUL."""
-    return base.encodable(text).replace("\x00", "")
+encodable = base.storable  # JSON may spell lone surrogates ("\\ud800") and NUL
 
 
 _ID = re.compile(r"[QPM][1-9]\d{0,11}")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from atomr_local.indexing.readers.known import known
 from atomr_local.indexing.readers.tables import one_line
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 from atomr_local.indexing.readers.wikipedia.templates import coordinates
@@ -18,36 +19,14 @@ COORDINATES_LABEL = "coordinates"
 BETWEEN = "; "  # the values of a field
 _NAMED = re.compile(r"(?:info|taxo|species|chem|drug|geo|star)box\b|\b\w*info(?:box|boks|taula|mesto)", re.I)
 _BOX = re.compile(r"\s*\b(?:infobox|infoboks|info)\b[\s/]*", re.I)
-_PICTURE = re.compile(
-    r"^[^\n|]*\.(?:svg|png|jpe?g|gif|tiff?|webp|xcf|pdf|djvu|og[gvm]|webm|mp[34]|mid|wav|flac)$", re.I
-)
-# What is no statement: colours, sizes, switches for layout.
-_NO_VALUE = re.compile(
-    r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6}|f{6}|#[0-9a-f]{3,8}|rgb\([\d, ]+\)|\d+ ?(?:px|em)|x?\d*x\d+px|transparent"
-    r"|(?-i:left|right|center|top|bottom|none)",
-    re.I,
-)
-_LAYOUT = re.compile(
-    r"above|below|(?:image|img|photo|picture|pic|map|logo|flag|seal|shield|coat|audio|module|embed|child|label|title|header|above"
-    r"|below|list)? ?"
-    r"(?:caption|alt|width|height|upright|float|align|style|class|bg ?color|colou?r|background|border|direction|zoom"
-    r"|font ?size|(?:image|map|logo|flag|box|photo)? ?size|footer|autoconvert|nocat|embed|child|debug) ?\d*(?: \d+)?",
-    re.I,
-)
-_OF_PICTURE = re.compile(
-    r"caption|alt|size|width|upright|border|legend|desc|text|link|besch|légende|taille|pie|подпись|ширина|opis", re.I
-)
+_KNOWN = known("wikipedia/templates.toml")["infobox"]
+_PICTURE, _OF_PICTURE = (re.compile(_KNOWN[kind], re.I) for kind in ("picture", "of_picture"))
+_NO_VALUE, _LAYOUT = (re.compile(_KNOWN[kind], re.I | re.X) for kind in ("no_value", "layout"))
 _NUMBERED = re.compile(r"(.*?\D)(\d+)")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORDS = re.compile(r"\w")
-# Parts of coordinates that older infoboxes have as fields of their own.
-_DEGREES = {
-    key: (axis, place)
-    for axis, starts in {"ns": ("lat",), "ew": ("long", "lon")}.items()
-    for place, ends in enumerate((("d", "deg", "degrees"), ("m", "min", "minutes"), ("s", "sec", "seconds")))
-    for start in starts
-    for key in (start + end for end in ends)
-}
+# Parts of coordinates that older infoboxes have as fields of their own: degrees, minutes or seconds.
+_DEGREES = re.compile(r"(?:(lat)|long?)(?:(d|deg|degrees)|(m|min|minutes)|(s|sec|seconds))")
 _DIRECTIONS = {"latns": "ns", "latdir": "ns", "longew": "ew", "longdir": "ew", "londir": "ew", "lonew": "ew"}
 
 
@@ -163,7 +142,7 @@ def _is_of_layout(label: str, value: str, pictures: list[str]) -> bool:
 
 
 def _is_of_coordinates(key: str) -> bool:
-    return (name := _squeezed(key)) in _DEGREES or name in _DIRECTIONS
+    return (name := _squeezed(key)) in _DIRECTIONS or _DEGREES.fullmatch(name) is not None
 
 
 def _joined(degrees: Mapping[str, str]) -> str:
@@ -171,11 +150,10 @@ def _joined(degrees: Mapping[str, str]) -> str:
     numbers: dict[str, dict[int, str]] = {"ns": {}, "ew": {}}
     letters: dict[str, str] = {}
     for key, value in degrees.items():
-        if key in _DIRECTIONS:
-            letters[_DIRECTIONS[key]] = value
+        if found := _DEGREES.fullmatch(key):
+            numbers["ns" if found[1] else "ew"].setdefault(found.lastindex or 0, value)
         else:
-            axis, place = _DEGREES[key]
-            numbers[axis].setdefault(place, value)
+            letters[_DIRECTIONS[key]] = value
     if not (numbers["ns"] and numbers["ew"]):
         return ""
     parts = {axis: [number for _, number in sorted(found.items())] for axis, found in numbers.items()}

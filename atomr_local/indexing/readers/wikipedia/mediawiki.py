@@ -23,7 +23,6 @@ from atomr_local.indexing.readers.wikipedia.plain_text import PlainText, dropped
 # Expat is used without a tree above it, so that one page is in memory at a time, and so that a document type, which no
 # export has, is refused before an entity of it can grow.
 
-
 # Wikis refuse pages over 2 MiB; some allow a little more.
 _MAX_PAGE = 8 << 20
 _CHUNK = 1 << 16

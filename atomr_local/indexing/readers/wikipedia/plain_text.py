@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 
 from atomr_local.indexing.readers.base import Cut, Section, SectionKind
+from atomr_local.indexing.readers.known import known
 from atomr_local.language.sentences import unspaced
 
 # Sections that point elsewhere: which are left out whole, and what of others is said about the subject.
@@ -17,9 +16,7 @@ from atomr_local.language.sentences import unspaced
 # A section of references or links says nothing itself. One of notes, sources or a bibliography may: remarks in
 # sentences, and works of the page's subject. Those lines are kept; citations and lists of links are not.
 
-_NAMES: dict[str, list[str]] = tomllib.loads(
-    files("atomr_local.indexing.readers.wikipedia").joinpath("wiki_names.toml").read_text(encoding="utf-8")
-)
+_NAMES: dict[str, list[str]] = known("wikipedia/wiki_names.toml")
 _LEFT_OUT, _NOTES, _WORKS = (frozenset(_NAMES[kind]) for kind in ("left_out", "notes", "works"))
 _YEAR = re.compile(r"\b1[0-9]{3}\b|\b20[0-9]{2}\b")
 _NUMBERED = re.compile(
@@ -98,21 +95,31 @@ _LONGEST_TITLE = 200
 _PLURALS: dict[SectionKind, str] = {"table": "tables", "infobox": "infoboxes", "code": "blocks of code"}
 # Text that :func:`tidied` leaves as it is.
 _WORDS_ALONE = re.compile(r"[^\W_]++(?: [^\W_]++)*+")
-_QUOTES = re.compile(r"'{2,}")
-_SWITCH = re.compile(r"__[^\W\d_a-z]{2,40}__")
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
-_SPACES = re.compile(r" {2,}")
-_SPACED_BREAK = re.compile(r" ?\n ?")
-_AFTER_PARENTHESIS = re.compile(r"\((?:[ ,;:]|–|/(?=[ ,;:)]))+")
-_BEFORE_PARENTHESIS = re.compile(r"(?<=[\w/\]\"'”.])[ ,;:]+\)")
-_EMPTY_PARENTHESES = re.compile(r" ?\(\)")
-_EMPTY_BRACKETS = re.compile(r"(?<=\s)\[ ?\] ?")
-_SPACE_BEFORE_MARK = re.compile(r" (?=[,.](?:\s|$))")
-_MARKS = re.compile(r"([,;])(?<![,;][,;])(?<![,;] [,;])(?: ?[,;])+(?= |$)", re.M)
-_MARKS_BEFORE_STOP = re.compile(r"(?<![,;])(?<![,;] )[,;](?: ?[,;])*+(?=\.(?:\s|$))")
 _FIRST_LINE_OF_MARKS = re.compile(r"[^\w\n]+(?=\n|\Z)")
-_LINE_OF_MARKS = re.compile(r"\n[^\w\n]+(?=\n|\Z)")
-_BREAKS = re.compile(r"\n{3,}")
+_Step = tuple[tuple[str, ...], re.Pattern[str], str]  # what is replaced, where one of these signs is in the text
+_SPACES: _Step = (("  ",), re.compile(r" {2,}"), " ")
+_OF_MARKUP: tuple[_Step, ...] = (
+    (("''",), re.compile(r"'{2,}"), ""),
+    (("__",), re.compile(r"__[^\W\d_a-z]{2,40}__"), ""),
+)
+# White space, and what a dropped template leaves behind, as in "( ; born 1912)", "()", "Paris , the".
+_OF_SPACES: tuple[_Step, ...] = (
+    _SPACES,
+    ((" \n", "\n "), re.compile(r" ?\n ?"), "\n"),
+    (("(",), re.compile(r"\((?:[ ,;:]|–|/(?=[ ,;:)]))+"), "("),
+    ((" )", ",)", ";)", ":)"), re.compile(r"(?<=[\w/\]\"'”.])[ ,;:]+\)"), ")"),
+    (("()",), re.compile(r" ?\(\)"), ""),
+    (("[",), re.compile(r"(?<=\s)\[ ?\] ?"), ""),
+    ((" ,", " ."), re.compile(r" (?=[,.](?:\s|$))"), ""),
+    (("",), re.compile(r"([,;])(?<![,;][,;])(?<![,;] [,;])(?: ?[,;])+(?= |$)", re.M), r"\1"),
+    ((",.", ";."), re.compile(r"(?<![,;])(?<![,;] )[,;](?: ?[,;])*+(?=\.(?:\s|$))"), ""),
+)
+_OF_LINES: tuple[_Step, ...] = (
+    (("\n",), re.compile(r"\n[^\w\n]+(?=\n|\Z)"), "\n"),
+    _SPACES,
+    (("\n\n\n",), re.compile(r"\n{3,}"), "\n\n"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,56 +227,24 @@ def tidied(text: str) -> str:
     """White space, quotes of emphasis and what dropped elements leave behind put in order."""
     if _WORDS_ALONE.fullmatch(text):
         return text
-    text = text.replace("\x00", "")
-    # Few texts hold much of this: to look for two characters is far quicker than to try a pattern at each place.
-    if "''" in text:
-        text = _QUOTES.sub("", text)
-    if "__" in text:
-        text = _SWITCH.sub("", text)
-    text = _OTHER_SPACE.sub(" ", text)
-    if "  " in text:
-        text = _SPACES.sub(" ", text)
-    if " \n" in text or "\n " in text:
-        text = _SPACED_BREAK.sub("\n", text)
-    text = _without_remains(text)
-    if "  " in text:
-        text = _SPACES.sub(" ", text)
-    if "\n\n\n" in text:
-        text = _BREAKS.sub("\n\n", text)
-    return text.strip()
-
-
-def _without_remains(text: str) -> str:
-    """Without what a dropped template leaves behind, as in "( ; born 1912)", "()", "Paris , the".
-
-    Args:
-        text: with no white space but single spaces and line feeds.
-    """
-    if "(" in text:
-        text = _AFTER_PARENTHESIS.sub("(", text)
-    if " )" in text or ",)" in text or ";)" in text or ":)" in text:
-        text = _BEFORE_PARENTHESIS.sub(")", text)
-    if "()" in text:
-        text = _EMPTY_PARENTHESES.sub("", text)
-    if "[" in text:
-        text = _EMPTY_BRACKETS.sub("", text)
-    if " ," in text or " ." in text:
-        text = _SPACE_BEFORE_MARK.sub("", text)
-    text = _MARKS.sub(r"\1", text)
-    if ",." in text or ";." in text:
-        text = _MARKS_BEFORE_STOP.sub("", text)
+    text = _OTHER_SPACE.sub(" ", _replaced(text.replace("\x00", ""), _OF_MARKUP))
+    text = _replaced(text, _OF_SPACES)
     if of_marks := _FIRST_LINE_OF_MARKS.match(text):
         text = text[of_marks.end() :]
-    return _LINE_OF_MARKS.sub("\n", text) if "\n" in text else text
+    return _replaced(text, _OF_LINES).strip()
+
+
+def _replaced(text: str, steps: Sequence[_Step]) -> str:
+    # Few texts hold much of this: to look for two characters is far quicker than to try a pattern at each place.
+    for signs, pattern, shown in steps:
+        if any(map(text.__contains__, signs)):
+            text = pattern.sub(shown, text)
+    return text
 
 
 # Names with a meaning in wiki markup: disambiguations, files and categories, and the furniture of pages.
 
-
-# Classes of MediaWiki's own for what leads to other pages or speaks of the page: it says nothing of the subject.
-PAGE_FURNITURE = frozenset(
-    {"navbox", "vertical-navbox", "toc", "metadata", "noprint", "mbox", "ambox", "sistersitebox"}
-)
+PAGE_FURNITURE = frozenset(_NAMES["furniture"])
 _DISAMBIGUATION_CALL = re.compile(
     r"\{\{\s*(?:"
     + "|".join(re.escape(name).replace("\\ ", "[ _]") for name in _NAMES["disambiguation"])

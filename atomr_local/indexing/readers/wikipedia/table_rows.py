@@ -99,9 +99,13 @@ def table_lines(table: Table) -> list[str]:
     """
     rows = [row for row in table.rows if any(says_something(cell.text) for cell in row)]
     if table.layout or table.attributes.get("role") == "presentation" or all(len(row) == 1 for row in rows):
-        lines = _layout_lines(rows)
+        lines = list(_layout_lines(rows))
     else:
-        lines = _data_lines(rows, table.lost, marked=not _DATA_CLASSES.isdisjoint(table.classes))
+        # Where its class says so, the first row may hold the names of its columns though it is not marked.
+        marked = len(rows) > 2 and not _DATA_CLASSES.isdisjoint(table.classes)
+        read = TableLines(Names.EXPECTED if marked else Names.UNLIKELY, MOST_COLUMNS)
+        lines = [line.text for line in read.lines(enumerate(rows, 1))]
+        table.lost["table cells"] += read.grid.left_out
     kept: list[str] = []
     size = 0
     for line in lines:
@@ -111,17 +115,6 @@ def table_lines(table: Table) -> list[str]:
         else:
             kept.append(line)
     return kept
-
-
-def _data_lines(rows: Sequence[Sequence[Cell]], lost: Counter[str], *, marked: bool) -> Iterator[str]:
-    """The lines of a table of data.
-
-    Args:
-        marked: its class says so; its first row may then hold the names of its columns though it is not marked.
-    """
-    lines = TableLines(Names.EXPECTED if marked and len(rows) > 2 else Names.UNLIKELY, MOST_COLUMNS)
-    yield from (line.text for line in lines.lines(enumerate(rows, 1)))
-    lost["table cells"] += lines.left_out
 
 
 def _layout_lines(rows: Sequence[Sequence[Cell]]) -> Iterator[str]:

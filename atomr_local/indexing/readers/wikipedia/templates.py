@@ -6,15 +6,13 @@ What most of them show is told by the patterns in templates.toml. Dates, amounts
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
 
+from atomr_local.indexing.readers.known import known
 from atomr_local.language.literals import MONTHS
 
-_FILE = files("atomr_local.indexing.readers.wikipedia").joinpath("templates.toml")
-_DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_DATA = known("wikipedia/templates.toml")
 _FIELD = re.compile(r"\{(\^?)([^{}|]+)(?:\|([^{}]*))?\}")
 _PLACES = re.compile(r"(?P<filled>#?)(?P<first>-?\d+)(?:(?P<on>\.\.)(?P<last>-?\d*))?")
 _RAISED = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
@@ -195,15 +193,11 @@ def _of_nation(found: re.Match[str], one: bool) -> str:
     return _NATIONS[found[1]] + _counted(names, one=one) if names else _simple(found[0], one=one)
 
 
-def _density(found: re.Match[str], one: bool) -> str:
-    return f"{'person' if one else 'people'} per {_per(found[1])}"
-
-
 _COMPOSED: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], bool], str]], ...] = (
     (re.compile(r"(.+)-change"), lambda found, one: _unit_name(found[1], one=one)),
     (re.compile(r"e(3|6|9|12|15)(.+)"), lambda found, _: f"{_POWERS[found[1]]} {_unit_name(found[2])}"),
     (re.compile(r"([kMGT])(?:oilbbl|bbl)"), lambda found, _: f"{_COUNTS[found[1]]} barrels"),
-    (re.compile(r"PD/(.+)"), _density),
+    (re.compile(r"PD/(.+)"), lambda found, one: f"{'person' if one else 'people'} per {_per(found[1])}"),
     (re.compile(r"mpg-?(US|us|imp)"), lambda found, _: f"miles per {_NATIONS[found[1]]}gallon"),
     (re.compile(r"(US|us|imp)([a-z]+)"), _of_nation),
 )

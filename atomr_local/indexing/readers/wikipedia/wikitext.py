@@ -216,7 +216,7 @@ class _Walker(TokenReader):
         for name, token in self.rest():
             if name == "Text":
                 out.append(token["text"])
-            elif name in stops and (not closing or self._names(closing)):
+            elif name in stops and (not closing or self._following().strip().lower() == closing):
                 return name
             elif name in _SKIPPED:
                 self.skip(name, _SKIPPED[name])
@@ -228,10 +228,6 @@ class _Walker(TokenReader):
         out: list[Any] = []
         stop = self._until(out, *stops)
         return "".join(part for part in out if isinstance(part, str)), stop
-
-    def _names(self, tag: str) -> bool:
-        """Whether the tag whose opening was read has this name."""
-        return self._following().strip().lower() == tag
 
     def element(self, name: str) -> str:
         """The rendered content of an element whose head was read, up to its end."""

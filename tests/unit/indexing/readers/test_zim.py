@@ -14,8 +14,8 @@ from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia import zim
-from atomr_local.indexing.readers.wikipedia.page_html import read_html
 from atomr_local.indexing.readers.wikipedia.table_rows import MOST_ROWS
+from atomr_local.indexing.readers.wikipedia.zim import read_html
 
 FIXTURES = SHARED / "fixtures" / "zim"
 HTML = """<html><head><title>no</title><link rel="canonical" href="https://w/Paris">

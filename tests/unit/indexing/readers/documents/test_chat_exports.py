@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.read_files import zipped
 
-from atomr_local.indexing.readers.documents import chat_exports
+from atomr_local.indexing.readers.documents import chats as chat_exports
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
 from atomr_local.indexing.readers.documents.process import parse

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.documents import folder as folders
-from atomr_local.indexing.readers.documents.folder import Folder, left_out, told_left_out
+from atomr_local.indexing.readers.documents.folder import Folder, told_left_out
 
 
 def made(root: Path, *files: str, **texts: str) -> Path:
@@ -26,6 +27,11 @@ def ignoring(root: Path, *lines: str) -> None:
 
 def paths(folder: Folder) -> list[str]:
     return [file.path for file in folder.files() if not file.problem]
+
+
+def left_out(folder: Folder) -> dict[str, int]:
+    list(folder.files(counted := Counter()))
+    return {what: count for what, count in counted.items() if count}
 
 
 def problems(folder: Folder) -> dict[str, str]:
@@ -45,6 +51,7 @@ def problems(folder: Folder) -> dict[str, str]:
         ("sub/desktop.ini", "system files"),
         (".DS_Store", "system files"),
         ("note.md~", "backup files"),
+        ("logseq/bak/pages/Bread/2024-05-03T13_26_21.441Z.Desktop.md", "backup files"),
         (".note.md.swp", "temporary files"),
         (".secret", "hidden files"),
     ],
@@ -52,14 +59,14 @@ def problems(folder: Folder) -> dict[str, str]:
 def test_what_programs_keep_for_themselves_is_left_out_and_counted(tmp_path: Path, name: str, what: str) -> None:
     folder = Folder(made(tmp_path, "note.md", name))
     assert paths(folder) == ["note.md"]
-    assert left_out([folder]) == {what: 1}
+    assert left_out(folder) == {what: 1}
 
 
 def test_hidden_files_can_be_taken_but_not_what_programs_keep(tmp_path: Path) -> None:
     made(tmp_path, ".notes/a.md", ".b.md", ".git/HEAD", ".DS_Store", ".venv/pyvenv.cfg", ".venv/lib/a.txt")
     folder = Folder(tmp_path, hidden=True)
     assert paths(folder) == [".b.md", ".notes/a.md"]
-    assert left_out([folder]) == {"files in .venv": 2, "files in .git": 1, "system files": 1}
+    assert left_out(folder) == {"files in .venv": 2, "files in .git": 1, "system files": 1}
 
 
 @pytest.mark.parametrize("mark", ["pyvenv.cfg", "conda-meta/history", "CACHEDIR.TAG"])
@@ -73,7 +80,7 @@ def test_a_backup_is_left_out_where_its_original_is_there(tmp_path: Path) -> Non
     made(tmp_path, "a.md", "a.md.bak", "b.bak", "b.txt", "alone.bak", "merge.c.orig", "merge.c")
     folder = Folder(tmp_path)
     assert paths(folder) == ["a.md", "alone.bak", "b.txt", "merge.c"]
-    assert left_out([folder]) == {"backup files": 3}
+    assert left_out(folder) == {"backup files": 3}
 
 
 def test_what_is_left_out_by_its_name_can_be_taken_back(tmp_path: Path) -> None:
@@ -81,7 +88,7 @@ def test_what_is_left_out_by_its_name_can_be_taken_back(tmp_path: Path) -> None:
     made(tmp_path, "node_modules/a.md", "x/node_modules/b.md", ".obsidian/c.md", ".git/d", "e.log", "~$f.txt")
     taken = Folder(tmp_path, ("!node_modules/", "!.obsidian", "*.log"))
     assert paths(taken) == [".obsidian/c.md", "node_modules/a.md", "x/node_modules/b.md"]
-    assert left_out([taken]) == {"files in .git": 1, "files that --exclude names": 1, "lock files": 1}
+    assert left_out(taken) == {"files in .git": 1, "files that --exclude names": 1, "lock files": 1}
     only = Folder(tmp_path, ("*", "!*/", "!*.md"))
     assert paths(only) == [], "a pattern for many names takes nothing back"
 
@@ -102,7 +109,7 @@ def test_gitignore_files_count_where_they_lie_and_when_asked(tmp_path: Path) -> 
     assert len(paths(Folder(tmp_path))) == 9
     folder = Folder(tmp_path, gitignore=True)
     assert paths(folder) == ["keep.log", "only/these/x.md", "sub/b.log", "sub/build/y.md"]
-    assert left_out([folder]) == {"files that .gitignore names": 5, "hidden files": 3}
+    assert left_out(folder) == {"files that .gitignore names": 5, "hidden files": 3}
 
 
 def test_a_gitignore_file_made_to_do_harm_leaves_out_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.outlook_files import compound, message
 
-from atomr_local.indexing.readers.documents import outlook
+from atomr_local.indexing.readers.documents import mail as outlook
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
 from atomr_local.indexing.readers.documents.process import parse
 
