@@ -384,6 +384,7 @@ class Calibration:
         settled: from this probability on, an answer read in the passages of documents nearest to the question needs no
             plan.
         settled_articles: the same where the passages are of articles; None: those are not read before a plan is made.
+        accept_articles: below this probability, what was read in articles before the plan is no answer.
         accept: answers below this probability are declined. Without a card the values are not probabilities, so the
             limit is lower.
         accept_pointed: the same for answers of which the model named the sentences.
@@ -398,6 +399,7 @@ class Calibration:
     settled: float = 0.75
     accept_pointed: float = 0.3
     settled_articles: float | None = None
+    accept_articles: float = 0.3
 
     @classmethod
     def from_card(cls, card: Mapping[str, Any]) -> Calibration:
@@ -410,6 +412,7 @@ class Calibration:
         models = models if isinstance(models, dict) else {}
         tree = LogisticModel.from_card(models.get("tree"))
         accept = min(max(number(given.get("accept"), _ACCEPT if tree else default.accept), 0.0), 1.0)
+        pointed = min(max(number(given.get("accept_pointed"), accept), 0.0), 1.0)
         articles = number(given.get("settled_articles"))
         return cls(
             tree or default.tree,
@@ -419,8 +422,9 @@ class Calibration:
             accept,
             LogisticModel.from_card(models.get("pointed")) or default.pointed,
             number(given.get("settled"), default.settled),
-            min(max(number(given.get("accept_pointed"), accept), 0.0), 1.0),
+            pointed,
             None if math.isnan(articles) else articles,
+            number(given.get("accept_articles"), pointed),
         )
 
     def bound(self, given: Mapping[str, float]) -> float:

@@ -170,7 +170,7 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
     confidence = result.confidence or 0.0
-    if not of_documents and result.values and (confidence < tools.calibration.accept_pointed or _of_asker(question)):
+    if not of_documents and result.values and (confidence < tools.calibration.accept_articles or _of_asker(question)):
         return Result(evidence=result.evidence, dropped=[*result.dropped, f"not sure: {result.answer}"]), False
     bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
     halved = len(result.values) < 2 and two_questions(question) is not None

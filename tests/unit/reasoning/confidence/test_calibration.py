@@ -93,7 +93,9 @@ def test_a_cards_numbers_are_taken() -> None:
     assert (made.sure, made.accept) == (0.8, 0.7)
     assert made.direct == Calibration().direct
     assert made.settled_articles is None
-    assert Calibration.from_card({"calibration": {"settled_articles": 0.9}}).settled_articles == 0.9
+    articles = Calibration.from_card({"calibration": {"settled_articles": 0.9, "accept_pointed": 0.6}})
+    assert (articles.settled_articles, articles.accept_articles) == (0.9, 0.6)
+    assert Calibration.from_card({"calibration": {"accept_articles": 0.7}}).accept_articles == 0.7
     assert Calibration.from_card({"calibration": {"model": {"tree": MODEL}}}).accept == 0.5
 
 

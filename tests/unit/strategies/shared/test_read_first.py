@@ -76,7 +76,7 @@ def test_articles_are_read_first_only_by_a_model_that_was_measured_on_them(bound
 
 @pytest.mark.parametrize(("question", "accept"), [(QUESTION, 1.0), ("How many days are my leave?", 0.0)])
 def test_a_reading_of_articles_that_is_not_sure_or_of_the_asker_is_none(question: str, accept: float) -> None:
-    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=0.1, accept_pointed=accept))
+    tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=0.1, accept_articles=accept))
     tools.retriever.sources["text"].found = {question: PASSAGES}  # type: ignore[attr-defined]
     result, sure = read_first(question, tools)
     assert result is not None
