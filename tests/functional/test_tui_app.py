@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import QUESTION, FakeAssistant, script
-from support.tui.screens import ask, done, opened, screen_text, until
+from support.tui.screens import answered, ask, done, opened, screen_text, until
 from textual.binding import Binding
 
 from atomr_local.assistant.history.store import History
@@ -76,16 +76,6 @@ async def test_text_and_graph_are_switched_and_remembered_and_one_stays_on() -> 
         await until(pilot, lambda: fake.settings.sources == ("text", "graph"))
 
 
-async def test_questions_are_kept_and_reopened_with_their_trace() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
-        await app.workers.wait_for_complete()
-    with History.open() as history:
-        assert len(history.entries()) == 1
-
-
 @pytest.mark.slow
 async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None:
     from support.tui.fake_assistant import answered_trace
@@ -123,10 +113,7 @@ async def test_questions_of_before_are_found_while_typing() -> None:
 
 @pytest.mark.slow
 async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: done(app))
+    async with answered(size=SIZE) as (app, pilot):
         before = app.query_one(NodePanel).size.width
         await pilot.press("right_square_bracket", "right_square_bracket")
         await until(pilot, lambda: app.query_one(NodePanel).size.width < before)
@@ -145,7 +132,10 @@ async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
 async def test_keys_are_remapped_by_the_settings() -> None:
     fake = FakeAssistant()
     fake.settings = load_settings(ui={"keys": {"web.toggle": "f12"}})
-    async with opened(fake, size=SIZE) as (app, pilot):
+    async with opened(fake, size=SIZE, notifications=True) as (app, pilot):
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert not app._notifications, "keys that can be used are no news"
         await pilot.press("f2")
         await pilot.pause()
         assert not fake.web_enabled
@@ -158,8 +148,7 @@ async def test_keys_are_remapped_by_the_settings() -> None:
 async def test_keys_of_ones_own_that_do_nothing_are_told_at_the_start() -> None:
     fake = FakeAssistant()
     fake.settings = load_settings(ui={"keys": {"web.togle": "f12", "app.help": "contrl+h", "history.delete": "f8"}})
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE, notifications=True) as pilot:
+    async with opened(fake, size=SIZE, notifications=True) as (app, pilot):
         await until(pilot, lambda: "web.togle: nothing has this id" in words(app))
         assert "did you mean web.toggle?" in words(app)
         assert "there is no key 'contrl+h'" in words(app)
@@ -172,18 +161,10 @@ def words(app: AtomrApp) -> str:
     return " ".join(re.sub("[^ -~]", " ", screen_text(app)).split())
 
 
-async def test_usable_keys_of_ones_own_are_no_news() -> None:
-    fake = FakeAssistant()
-    fake.settings = load_settings(ui={"keys": {"web.toggle": "f12"}})
-    async with opened(fake, size=SIZE, notifications=True) as (app, pilot):
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        assert not app._notifications
-
-
 async def test_the_palette_offers_what_can_be_done_now() -> None:
     async with opened(size=SIZE) as (app, pilot):
-        before = {command.title for command in app.get_system_commands(app.ask_screen)}
+        before = [command.title for command in app.get_system_commands(app.ask_screen)]
+        assert len(set(before)) == len(before), "nothing stands there twice"
         assert "Turn web search on or off" in before
         assert "Edit the plan as text" not in before
         await ask(pilot)
@@ -214,8 +195,7 @@ async def test_a_fault_on_a_thread_is_a_readable_panel_and_ends_the_question() -
             yield from super().ask(question, **extras)
             raise KeyError("an \x1b[2J oversight")
 
-    app = AtomrApp(Faulty(script()[:4]))
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(Faulty(script()[:4]), size=SIZE) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: "Internal error" in screen_text(app))
         assert "KeyError" in screen_text(app)
@@ -232,15 +212,3 @@ async def test_a_fault_in_the_interface_ends_the_program_with_words(monkeypatch:
     assert app.fatal_error is not None
     assert "ValueError: an oversight" in app.fatal_error.message
     assert app.return_code == 1
-
-
-async def test_the_palette_lists_nothing_twice() -> None:
-    async with opened(size=SIZE) as (app, _):
-        titles = [command.title for command in app.get_system_commands(app.ask_screen)]
-        assert len(set(titles)) == len(titles)
-
-
-async def test_the_help_names_the_ids_that_the_settings_take() -> None:
-    async with opened() as (app, pilot):
-        await pilot.press("f1")
-        await until(pilot, lambda: "web.toggle" in screen_text(app))

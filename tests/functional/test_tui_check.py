@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.tui.fake_assistant import FakeAssistant, finished, passage, script
 from support.tui.hostile import HOSTILE
-from support.tui.screens import answered, ask, done, screen_text, until
+from support.tui.screens import answered, ask, done, opened, screen_text, until
 from textual.widgets import DataTable, TextArea
 
 from atomr_local.errors import InputError
@@ -78,8 +78,7 @@ async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() ->
 
 @pytest.mark.slow
 async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
-    app = AtomrApp(GraphAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(GraphAssistant(), size=SIZE) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: done(app) and "[e2]" in screen_text(app))
         lines = screen_text(app).splitlines()
@@ -108,9 +107,7 @@ async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
 
 @pytest.mark.slow
 async def test_a_wrong_query_is_told_in_place_without_the_rows_of_the_one_before() -> None:
-    app = AtomrApp(GraphAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(GraphAssistant(), size=SIZE) as (app, pilot):
         app.ask_screen.open_console()
         await pilot.pause()
         console = app.screen
@@ -132,11 +129,9 @@ async def test_a_wrong_query_is_told_in_place_without_the_rows_of_the_one_before
 
 @pytest.mark.slow
 async def test_an_edited_query_is_there_when_the_console_is_opened_again() -> None:
-    app = AtomrApp(GraphAssistant())
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
+    async with opened(GraphAssistant(), size=SIZE) as (app, pilot):
 
-        async def opened(sparql: str = "") -> TextArea:
+        async def console(sparql: str = "") -> TextArea:
             app.ask_screen.open_console(sparql)
             await until(pilot, lambda: isinstance(app.screen, ConsoleScreen))
             return app.screen.query_one(TextArea)
@@ -145,55 +140,34 @@ async def test_an_edited_query_is_there_when_the_console_is_opened_again() -> No
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.ask_screen)
 
-        first = (await opened()).text
+        first = (await console()).text
         await close()
-        query = await opened()
+        query = await console()
         assert query.text == first
         query.text = "SELECT   ?mine"
         await close()
-        assert "?other" in (await opened("SELECT ?other")).text  # looked at, not edited
+        assert "?other" in (await console("SELECT ?other")).text  # looked at, not edited
         await close()
-        assert (await opened()).text == "SELECT   ?mine"
+        assert (await console()).text == "SELECT   ?mine"
 
 
 @pytest.mark.slow
-async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
+@pytest.mark.parametrize("query", ["slow", "deaf"])
+async def test_a_query_is_stopped_and_rows_that_come_after_that_are_not_shown(query: str) -> None:
     fake = GraphAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.open_console("bad")
-        await pilot.pause()
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "the query is not valid" in screen_text(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.ask_screen)
-        app.ask_screen.open_console("slow")
-        await pilot.pause()
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: len(fake.queries) == 2)
-        await pilot.press("escape")
-        await until(pilot, lambda: "stopped" in screen_text(app))
-        assert fake.stopped.is_set()
-        assert isinstance(app.screen, ConsoleScreen)
-
-
-@pytest.mark.slow
-async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
-    fake = GraphAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.open_console("deaf")
+    async with opened(fake, size=SIZE) as (app, pilot):
+        app.ask_screen.open_console(query)
         await pilot.pause()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.queries) == 1)
         await pilot.press("escape")
         await until(pilot, lambda: "stopped" in screen_text(app))
+        assert fake.stopped.is_set()
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "stopped" in screen_text(app)
         assert "Vienna" not in screen_text(app)
+        assert isinstance(app.screen, ConsoleScreen)
 
 
 @pytest.mark.slow
@@ -226,8 +200,8 @@ async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, m
     events.insert(-1, EvidenceFound(node_id=2, source=SourceName.WEB, evidence=(page,)))
     events.insert(-1, finished(2, "Vienna", ("e3",)))
     app = AtomrApp(FakeAssistant(events))
-    opened: list[str] = []
-    monkeypatch.setattr(app, "open_url", lambda address, **_: opened.append(address))
+    addresses: list[str] = []
+    monkeypatch.setattr(app, "open_url", lambda address, **_: addresses.append(address))
     async with app.run_test(size=SIZE) as pilot:
         await ask(pilot)
         await until(pilot, lambda: done(app))
@@ -237,11 +211,11 @@ async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, m
         assert "retrieved 2026-01-02T03:04:05Z" in screen_text(app)
         await pilot.press("o")
         await pilot.pause()
-        assert opened == []
+        assert addresses == []
         if offered:
             await until(pilot, lambda: "Open this page in the browser?" in screen_text(app))
             await pilot.press("y")
-            await until(pilot, lambda: opened == [url])
+            await until(pilot, lambda: addresses == [url])
         else:
             assert isinstance(app.screen, EvidenceScreen)
 
@@ -265,8 +239,7 @@ async def test_many_pieces_keep_the_cursor_while_more_comes() -> None:
     events.append(EvidenceFound(node_id=3, source=SourceName.TEXT, evidence=pieces[:5]))
     events.append(EvidenceFound(node_id=3, source=SourceName.TEXT, evidence=pieces[5:]))
     fake = FakeAssistant([*events, *script()[7:]], hold=4)
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(fake, size=SIZE) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: len(app.ask_screen.state.evidence) == 5)
         app.ask_screen.view.select(3)

@@ -8,7 +8,7 @@ import pytest
 from support.grown_steps import GROWN_QUESTION, grown_events, grown_trace
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.hostile import assert_harmless, hostile
-from support.tui.screens import SIZES, SMALL, ask, done, screen_text, until
+from support.tui.screens import SIZES, answered, ask, asking, done, opened, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
@@ -21,13 +21,6 @@ from atomr_local.tui.screens.ask.compare import CompareScreen
 
 def assistant(strategy: str = "cot") -> FakeAssistant:
     return FakeAssistant(grown_events(strategy=strategy), trace=grown_trace(strategy=strategy))
-
-
-async def answered(pilot: Pilot[None]) -> None:
-    app = pilot.app
-    await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
-    await ask(pilot)
-    await until(pilot, lambda: done(app))
 
 
 async def compared(pilot: Pilot[None]) -> None:
@@ -52,12 +45,13 @@ async def choose(pilot: Pilot[None], strategy: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_another_strategy_answers_the_same_question_and_stands_beside_the_first(size: tuple[int, int]) -> None:
+async def test_another_strategy_answers_stands_beside_the_first_and_either_can_be_gone_on_from(
+    size: tuple[int, int],
+) -> None:
     fake = assistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=size) as pilot:
-        await answered(pilot)
+    async with answered(fake, size=size) as (app, pilot):
         await compared(pilot)
+        first = app.ask_screen.state.trace
         assert row(app, "cot").startswith("cot Vienna well supported 2 0 0.0")
         assert row(app, "rag").startswith("rag – – – – –")
         await choose(pilot, "rag")
@@ -73,20 +67,6 @@ async def test_another_strategy_answers_the_same_question_and_stands_beside_the_
         await compared(pilot)
         assert row(app, "cot").startswith("cot Vienna well supported")
         assert row(app, "rag").startswith("rag Vienna well supported")
-
-
-async def test_enter_opens_the_other_answer_and_later_questions_go_on_from_it() -> None:
-    fake = assistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SMALL) as pilot:
-        await answered(pilot)
-        first = app.ask_screen.state.trace
-        await compared(pilot)
-        await choose(pilot, "rag")
-        fake.events, fake.trace = grown_events(strategy="rag"), grown_trace(strategy="rag")
-        await pilot.press("enter")
-        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
-        await compared(pilot)
         await choose(pilot, "cot")
         await pilot.press("enter")
         await until(pilot, lambda: app.ask_screen.state.trace is first)
@@ -96,9 +76,7 @@ async def test_enter_opens_the_other_answer_and_later_questions_go_on_from_it() 
 
 async def test_a_strategy_that_has_answered_can_be_asked_again() -> None:
     fake = assistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SMALL) as pilot:
-        await answered(pilot)
+    async with answered(fake) as (_, pilot):
         await compared(pilot)
         await pilot.press("r")
         await until(pilot, lambda: len(fake.questions) == 2)
@@ -112,30 +90,24 @@ async def test_answers_of_the_history_stand_beside_those_of_this_run() -> None:
     with History.open() as history:
         for trace in (other, unlike):
             history.record(trace, asked_at=datetime(2026, 1, 2, tzinfo=UTC))
-    app = AtomrApp(assistant())
-    async with app.run_test(size=SMALL) as pilot:
-        await answered(pilot)
+    async with answered(assistant()) as (app, pilot):
         await compared(pilot)
         await until(pilot, lambda: "Graz" in row(app, "closed-book"))
         assert row(app, "atomr").startswith("atomr –")
 
 
 async def test_the_palette_offers_it_once_there_is_an_answer() -> None:
-    app = AtomrApp(assistant())
     title = "Ask again with another strategy, and compare the answers"
-    async with app.run_test(size=SMALL) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
+    async with opened(assistant()) as (app, pilot):
         assert title not in [command.title for command in app.get_system_commands(app.screen)]
-        await answered(pilot)
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
         assert title in [command.title for command in app.get_system_commands(app.screen)]
 
 
 async def test_before_the_answer_the_key_says_why_it_does_nothing() -> None:
     fake = FakeAssistant(grown_events(), hold=5, trace=grown_trace())
-    app = AtomrApp(fake)
-    async with app.run_test(size=SMALL) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
+    async with asking(fake) as (app, pilot):
         await pilot.press(COMPARE)
         await pilot.pause()
         assert [note.message for note in app._notifications] == ["A question is being answered. Escape stops it."]
@@ -146,8 +118,6 @@ async def test_before_the_answer_the_key_says_why_it_does_nothing() -> None:
 async def test_hostile_answers_and_names_are_text() -> None:
     trace = grown_trace(strategy="cot")
     trace.answers, trace.question = [hostile("zanswerz")], hostile("zquestionz")
-    app = AtomrApp(FakeAssistant(grown_events(strategy="cot"), trace=trace))
-    async with app.run_test(size=(160, 48)) as pilot:
-        await answered(pilot)
+    async with answered(FakeAssistant(grown_events(strategy="cot"), trace=trace), size=(160, 48)) as (app, pilot):
         await compared(pilot)
         assert_harmless(app, "zanswerz", "zquestionz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.history_fakes import a_trace
 from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, script
-from support.tui.screens import SIZES, ask, done, opened, screen_text, until
+from support.tui.screens import SIZES, ask, asking, done, opened, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -57,8 +57,7 @@ def transcript(app: AtomrApp) -> list[str]:
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_question_goes_on_with_the_conversation_and_says_what_it_took_from_where(size: tuple[int, int]) -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=size) as pilot:
+    async with opened(fake, size=size) as (app, pilot):
         await turn(pilot, QUESTION)
         assert fake.extras[0]["conversation"] is None
         assert not app.query_one(Transcript).display, "one answer is on the screen as it is"
@@ -83,8 +82,7 @@ async def test_a_question_goes_on_with_the_conversation_and_says_what_it_took_fr
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_long_conversation_leaves_the_answer_its_room(size: tuple[int, int]) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=size) as pilot:
+    async with opened(size=size) as (app, pilot):
         for number in range(7):
             await turn(pilot, f"Question {number} of a long line of words that does not end before the screen does?")
         lines = transcript(app)
@@ -97,8 +95,7 @@ async def test_a_long_conversation_leaves_the_answer_its_room(size: tuple[int, i
 @pytest.mark.slow
 async def test_an_earlier_answer_opens_and_the_next_question_goes_on_with_all() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await two_turns(pilot)
         await pilot.press("t")
         assert app.focused is app.query_one(Transcript)
@@ -112,29 +109,9 @@ async def test_an_earlier_answer_opens_and_the_next_question_goes_on_with_all() 
         assert len(fake.extras[-1]["conversation"].turns) == 2
 
 
-@pytest.mark.slow
-async def test_a_new_conversation_clears() -> None:
-    fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted)
-        assert not app.ask_screen.check_action("new_conversation", ())
-        await two_turns(pilot)
-        await pilot.press("ctrl+n")
-        assert app.focused is app.query_one(QuestionBox)
-        assert app.query_one(QuestionBox).value == ""
-        assert not app.query_one(Transcript).display
-        assert not app.query_one(UnderstoodLine).display
-        await turn(pilot, QUESTION, script())
-        assert fake.extras[-1]["conversation"] is None
-
-
 async def test_a_running_question_stays_in_its_conversation() -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
+    async with asking(fake) as (app, pilot):
         await pilot.press("ctrl+n")
         assert app.ask_screen.state.running
         await pilot.press("escape")
@@ -144,48 +121,33 @@ async def test_a_running_question_stays_in_its_conversation() -> None:
 
 
 @pytest.mark.slow
-async def test_what_was_understood_is_edited_and_asked_again() -> None:
-    fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await two_turns(pilot)
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, RewordScreen))
-        line = app.screen.query_one(Input)
-        assert line.value == STANDALONE
-        await pilot.press("backspace", "?")  # what stands there is edited, not typed over
-        assert line.value == STANDALONE
-        line.value = "Who is the mother of Vienna?"
-        fake.events = follow_up("and his mother?", line.value, answer="Nobody")
-        await pilot.press("enter")
-        await until(pilot, lambda: len(fake.questions) == 3 and done(app))
-        assert fake.questions[2] == "and his mother?"
-        assert fake.extras[2]["understood"] == "Who is the mother of Vienna?"
-        assert [one.answer for one in fake.extras[2]["conversation"].turns] == ["Vienna"]
-        assert len(transcript(app)) == 2, "it takes the place of what it was before"
-        assert "→ Nobody" in transcript(app)[1]
-        await pilot.press("w", "escape")
-        await pilot.pause()
-        assert len(fake.questions) == 3
-
-
-@pytest.mark.slow
 async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with_a_new_one() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
+        assert not app.ask_screen.check_action("new_conversation", ())
         await two_turns(pilot)
         text = " ".join(screen_text(app).split())
         assert f"Understood as: {STANDALONE} · from “{QUESTION}”" in text
         assert "press Esc, then w to reword" in text
         await pilot.press("w")
         await until(pilot, lambda: isinstance(app.screen, RewordScreen))
-        meant = "Who is the mother of Thea von Harbou?"
-        app.screen.query_one(Input).value = meant
+        line = app.screen.query_one(Input)
+        assert line.value == STANDALONE
+        await pilot.press("backspace", "?")  # what stands there is edited, not typed over
+        assert line.value == STANDALONE
+        line.value = meant = "Who is the mother of Thea von Harbou?"
         fake.events = follow_up("and his mother?", meant, (), answer="Clotilde")
         await pilot.press("enter")
         await until(pilot, lambda: len(fake.questions) == 3 and done(app))
+        assert fake.questions[2] == "and his mother?"
+        assert fake.extras[2]["understood"] == meant
+        assert [one.answer for one in fake.extras[2]["conversation"].turns] == ["Vienna"]
         assert f"Understood as: {meant}" in " ".join(screen_text(app).split())
+        assert len(transcript(app)) == 2, "it takes the place of what it was before"
+        assert "→ Clotilde" in transcript(app)[1]
+        await pilot.press("w", "escape")
+        await pilot.pause()
+        assert len(fake.questions) == 3
         await turn(pilot, "when?", follow_up("when?", "When was Clotilde born?", ("trace3",), "1863"))
         earlier = fake.extras[3]["conversation"]
         assert [one.question for one in earlier.turns] == [QUESTION, meant], "as it was reworded"
@@ -193,6 +155,8 @@ async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with
         assert fake.extras[3].get("understood") is None, "what was said of one question is not said of the next"
         await pilot.press("ctrl+n")
         assert not app.query_one(UnderstoodLine).display
+        assert not app.query_one(Transcript).display
+        assert app.focused is app.query_one(QuestionBox)
         assert app.query_one(QuestionBox).value == ""
         assert app.ask_screen.conversation.turns == []
         await turn(pilot, "and hers?", script("and hers?"))
@@ -206,8 +170,7 @@ async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with
 @pytest.mark.slow
 async def test_a_corrected_step_keeps_what_was_understood() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await two_turns(pilot)
         await pilot.press("r")
         await until(pilot, lambda: len(fake.questions) == 3 and done(app))
@@ -220,8 +183,7 @@ async def test_a_corrected_step_keeps_what_was_understood() -> None:
 async def test_every_question_may_stand_alone() -> None:
     fake = FakeAssistant()
     fake.settings = Settings(conversation={"follow": False})
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await turn(pilot, QUESTION)
         await turn(pilot, "and his mother?")
         assert fake.extras[1]["conversation"] is None
@@ -264,8 +226,7 @@ async def test_a_kept_question_goes_on_with_its_conversation(key: str) -> None:
 @pytest.mark.slow
 async def test_hostile_words_stay_words() -> None:
     bad = "Who [red]is\x1b[2J\u202e it?\nAnd [link=x]?"
-    app = AtomrApp(FakeAssistant(follow_up(bad, bad + "!", (), bad, "a")))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(FakeAssistant(follow_up(bad, bad + "!", (), bad, "a"))) as (app, pilot):
         await turn(pilot, "one?")
         await turn(pilot, "two?")
         text = screen_text(app)

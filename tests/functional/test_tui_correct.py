@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant
-from support.tui.screens import ask, check_labels, done, screen_text, until
-from textual.pilot import Pilot
+from support.tui.screens import answered, check_labels, done, screen_text, until
 from textual.widgets import Checkbox, Input, Select, TextArea
 
 from atomr_local.reasoning.planning.examples import read_examples
@@ -22,16 +21,9 @@ from atomr_local.tui.screens.examples import ExamplesScreen
 SIZE = (120, 40)
 
 
-async def asked(pilot: Pilot[None], app: AtomrApp) -> None:
-    await ask(pilot)
-    await until(pilot, lambda: done(app))
-
-
 async def test_the_plan_is_edited_with_live_validation_and_run() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake, size=SIZE) as (app, pilot):
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, PlanEditor))
         editor = app.screen.query_one(TextArea)
@@ -54,9 +46,7 @@ async def test_the_plan_is_edited_with_live_validation_and_run() -> None:
 @pytest.mark.slow
 async def test_leaving_a_changed_plan_is_asked_about() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake, size=SIZE) as (app, pilot):
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, PlanEditor))
         app.screen.query_one(TextArea).insert("x")
@@ -70,15 +60,14 @@ async def test_leaving_a_changed_plan_is_asked_about() -> None:
 
 
 @pytest.mark.slow
-async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
+async def test_one_step_is_edited_on_a_small_terminal_its_sources_and_answer_too() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake) as (app, pilot):
         app.ask_screen.view.select(4)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NodeEditor))
         screen = app.screen
+        check_labels(app)
         assert screen.query_one("#step-arguments", Input).value == '[3], "director"'
         screen.query_one("#step-arguments", Input).value = "[3"
         await until(pilot, lambda: "✗" in screen_text(app))
@@ -122,9 +111,7 @@ async def test_a_plan_of_questions_alone_offers_no_operators() -> None:
 @pytest.mark.slow
 async def test_the_operator_of_a_step_can_be_changed() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake, size=SIZE) as (app, pilot):
         app.ask_screen.view.select(2)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NodeEditor))
@@ -137,22 +124,9 @@ async def test_the_operator_of_a_step_can_be_changed() -> None:
 
 
 @pytest.mark.slow
-async def test_no_label_of_the_step_editor_is_cut_on_a_small_terminal() -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot, app)
-        app.ask_screen.view.select(2)
-        await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, NodeEditor))
-        check_labels(app)
-
-
-@pytest.mark.slow
 async def test_a_step_is_run_again() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake, size=SIZE) as (app, pilot):
         app.ask_screen.view.select(2)
         await pilot.press("r")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
@@ -164,9 +138,7 @@ async def test_a_step_is_run_again() -> None:
 async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
     fake = FakeAssistant()
     fake.trace_settings = {"text_index": "wiki,notes", "graph_index": "facts"}
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await asked(pilot, app)
+    async with answered(fake, size=SIZE) as (app, pilot):
         await pilot.press("p", "f10")
         await until(pilot, lambda: len(read_examples(paths.examples_file())[0]) == 1)
         assert read_examples(paths.examples_file())[0][0].indexes == ("facts", "notes", "wiki")
@@ -178,19 +150,3 @@ async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
         await pilot.press("y")
         await until(pilot, lambda: "None yet" in screen_text(app))
         assert read_examples(paths.examples_file())[0] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["e", "p", "r"])
-async def test_nothing_is_corrected_while_a_question_runs(key: str) -> None:
-    fake = FakeAssistant(hold=4)
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
-        await pilot.press(key)
-        await pilot.pause()
-        assert app.screen is app.ask_screen
-        assert len(fake.questions) == 1
-        await pilot.press("escape")
-        await until(pilot, lambda: done(app))

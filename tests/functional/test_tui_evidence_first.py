@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.tui.fake_assistant import QUESTION, FakeAssistant, answered_trace, finished, passage, script
-from support.tui.screens import SMALL, answered, ask, done, screen_text, until
+from support.tui.screens import SMALL, answered, ask, done, opened, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, WarningRaised
 from atomr_local.sources.protocol import SourceName
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.node_panel import Fold, NodePanel, verdict
@@ -31,8 +30,7 @@ async def test_question_answer_and_first_evidence_are_seen_together_on_a_small_t
         else event
         for event in script()
     ]
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=SMALL) as pilot:
+    async with opened(FakeAssistant(events)) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: done(app) and "The answer is Vienna." in screen_text(app))
         for number, sentence in ((0, "Fritz Lang — place of birth: Vienna."), (4, "directed by Fritz Lang.")):
@@ -83,8 +81,7 @@ async def test_steps_are_numbered_in_the_tree() -> None:
 
 async def test_used_by_follows_what_ends_after_the_step_that_is_shown() -> None:
     fake = FakeAssistant(with_results(finished(2, "Vienna", ("e2",)), before=-3), hold=len(script()) - 2)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(fake, size=(120, 40)) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: 2 in app.ask_screen.state.nodes and bool(app.ask_screen.state.nodes[2].result))
         app.ask_screen.view.select(2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,7 +26,7 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.system import paths
 from atomr_local.tui.jobs import Command, JobState
 from atomr_local.tui.screens.dialogs import Confirm
-from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex, site_of, text_indexes
+from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex, site_of
 from atomr_local.tui.screens.library.screen import LibraryScreen
 
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
@@ -53,10 +54,36 @@ class Alone(App[None]):
         return " ".join(self.text.replace("│", " ").split())
 
 
-async def choose(app: Alone, pilot: Pilot[None], name: str) -> None:
-    options = app.screen.query_one("#fetch-list", OptionList)
-    options.highlighted = options.get_option_index(name)
+@asynccontextmanager
+async def shown(
+    name: str = "", *, size: tuple[int, int] = (80, 24), find: Callable[[], list[TextIndex]] = lambda: INDEXES
+) -> AsyncIterator[tuple[Alone, Pilot[None]]]:
+    """The screen with what has this name chosen."""
+    app = Alone(find)
+    async with app.run_test(size=size) as pilot:
+        if name:
+            options = app.screen.query_one("#fetch-list", OptionList)
+            options.highlighted = options.get_option_index(name)
+            await pilot.pause()
+        yield app, pilot
+
+
+async def confirmed(app: Alone, pilot: Pilot[None], *told: str) -> dict[str, object]:
+    """What the command line makes of what Ctrl+S gives, once these words were confirmed."""
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: isinstance(app.screen, Confirm))
+    for words in told:
+        assert words in app.words
+    await pilot.press("y")
+    await until(pilot, lambda: bool(app.got))
+    return understood(app.got[0])
+
+
+async def stays(app: Alone, pilot: Pilot[None]) -> None:
+    """Ctrl+S gives nothing as long as something is wrong."""
+    await pilot.press("ctrl+s")
     await pilot.pause()
+    assert isinstance(app.screen, FetchScreen)
 
 
 def understood(fetch: Command | None) -> dict[str, object]:
@@ -101,8 +128,7 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
 async def test_a_model_at_hand_is_marked(own_home: Path) -> None:
     (own_home / "models").mkdir()
     (own_home / "models" / f"{catalogue().model[0].name}.gguf").write_bytes(b"x")
-    app = Alone()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with shown() as (app, pilot):
         await until(pilot, lambda: "Already downloaded" in app.words)
         assert app.text.count("✓") == 2
         await pilot.press("down")
@@ -110,10 +136,7 @@ async def test_a_model_at_hand_is_marked(own_home: Path) -> None:
 
 
 async def test_what_is_chosen_stays_in_sight_when_the_list_has_less_room() -> None:
-    app = Alone()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        await choose(app, pilot, "wikipedia")  # its form takes of the list's room
+    async with shown("wikipedia") as (app, pilot):
         assert "a Wikipedia articles to search" in app.words
         await pilot.resize_terminal(80, 20)
         await pilot.pause()
@@ -123,9 +146,7 @@ async def test_what_is_chosen_stays_in_sight_when_the_list_has_less_room() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
-    app = Alone()
-    async with app.run_test(size=size) as pilot:
-        await choose(app, pilot, "wikipedia")
+    async with shown("wikipedia", size=size) as (app, pilot):
         assert "Simple English, 20,000 articles" in app.words
         assert "on two cores" in app.words
         assert "CC BY-SA" in app.words
@@ -136,18 +157,11 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
         app.screen.query_one("#form-build", Input).value = "../evil"
         await pilot.pause()
         assert "✗" in app.text
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert isinstance(app.screen, FetchScreen)
+        await stays(app, pilot)
         app.screen.query_one("#form-build", Input).value = "english"
         app.screen.query_one("#form-contact", Input).value = "me@example.org"
         await until(pilot, lambda: "English, 20,000 articles" in app.words)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        assert "dumps.wikimedia.org" in app.words
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    given = understood(app.got[0])
+        given = await confirmed(app, pilot, "dumps.wikimedia.org")
     assert {key: given[key] for key in ("language", "kind", "build", "limit", "contact", "yes")} == {
         "language": "en", "kind": "dump", "build": "english", "limit": 20_000, "contact": "me@example.org", "yes": True,
     }  # fmt: skip
@@ -157,11 +171,8 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", ALL_SIZES)
-async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
-    app = Alone()
-    async with app.run_test(size=size) as pilot:
-        await choose(app, pilot, "wikipedia")
+async def test_a_wikipedia_in_any_language() -> None:
+    async with shown("wikipedia") as (app, pilot):
         assert "Language: simple, en, de, fr, es or any other" in app.words
         await pilot.press("enter", "ctrl+u", *"zh yue")
         for wrong, told in (
@@ -172,18 +183,11 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
             app.screen.query_one("#form-language", Input).value = wrong
             await until(pilot, lambda told=told: told in app.words)
             assert "such as simple, en or zh-yue" in app.words
-            await pilot.press("ctrl+s")
-            await pilot.pause()
-            assert isinstance(app.screen, FetchScreen)
+            await stays(app, pilot)
         await pilot.press("ctrl+u", *"ZH-yue")
         await until(pilot, lambda: "zh-yue, 20,000 articles. Its size is not known; the largest one" in app.words)
         assert "The index wikipedia-zh-yue" in app.words
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        assert "get the zh-yue Wikipedia?" in app.words
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    given = understood(app.got[0])
+        given = await confirmed(app, pilot, "get the zh-yue Wikipedia?")
     assert {key: given[key] for key in ("language", "build", "limit")} == {
         "language": "zh-yue", "build": "wikipedia-zh-yue", "limit": 20_000,
     }  # fmt: skip
@@ -193,38 +197,27 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
 
 @pytest.mark.slow
 async def test_an_offered_language_is_completed_or_named() -> None:
-    app = Alone()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await choose(app, pilot, "wikipedia")
+    async with shown("wikipedia", size=(120, 40)) as (app, pilot):
         await pilot.press("enter", "ctrl+u", *"si")
         await until(pilot, lambda: app.screen.query_one("#form-language", Input)._suggestion == "simple")
         await pilot.press("right")
         await until(pilot, lambda: "Simple English, 20,000 articles" in app.words)
         await pilot.press("ctrl+u", *"German")
         await until(pilot, lambda: "German, 20,000 articles" in app.words)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    assert understood(app.got[0])["language"] == "de"
+        given = await confirmed(app, pilot)
+    assert given["language"] == "de"
 
 
 @pytest.mark.slow
 async def test_a_whole_wikipedia() -> None:
-    app = Alone()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await choose(app, pilot, "wikipedia")
+    async with shown("wikipedia", size=(120, 40)) as (app, pilot):
         for wrong in ("0", "-5"):
             app.screen.query_one("#form-limit", Input).value = wrong
             await pilot.pause()
             assert "not a number of articles" in app.words
         app.screen.query_one("#form-limit", Input).value = ""
         await until(pilot, lambda: "240,000 articles" in app.words)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    given = understood(app.got[0])
+        given = await confirmed(app, pilot)
     assert (given["kind"], given["limit"], given["max_size"], given["build"]) == (
         "parquet",
         None,
@@ -236,39 +229,27 @@ async def test_a_whole_wikipedia() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
-    app = Alone()
-    async with app.run_test(size=size) as pilot:
-        await choose(app, pilot, "facts")
+    async with shown("facts", size=size) as (app, pilot):
         await until(pilot, lambda: "100 articles" in app.words)
         assert "\x1b[2J" not in app.text
         app.screen.query_one("#form-text_index", Select).value = "towns"
         await until(pilot, lambda: "20,000 articles" in app.words)
         assert "CC0" in app.words
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        assert "www.wikidata.org" in app.words
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    given = understood(app.got[0])
+        given = await confirmed(app, pilot, "www.wikidata.org")
     assert (given["text_index"], given["site"], given["build"]) == ("towns", "simplewiki", "towns")
 
 
 @pytest.mark.slow
 async def test_facts_by_the_titles_of_any_wikipedia() -> None:
-    app = Alone(lambda: [TextIndex("cantonese", 100, "zh_yuewiki")])
-    async with app.run_test(size=(120, 40)) as pilot:
-        await choose(app, pilot, "facts")
+    async with shown("facts", size=(120, 40), find=lambda: [TextIndex("cantonese", 100, "zh_yuewiki")]) as (app, pilot):
         site = app.screen.query_one("#form-site", Input)
         await until(pilot, lambda: site.value == "zh_yuewiki")
         site.value = "../wiki"
         await until(pilot, lambda: "'../wiki' is not a Wikipedia that Wikidata knows" in app.words)
         site.value = "eowiki"
         await until(pilot, lambda: "Facts about 100 articles" in app.words)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        await pilot.press("y")
-        await until(pilot, lambda: bool(app.got))
-    assert understood(app.got[0])["site"] == "eowiki"
+        given = await confirmed(app, pilot)
+    assert given["site"] == "eowiki"
 
 
 @pytest.mark.parametrize(
@@ -285,19 +266,13 @@ def test_whose_titles_an_index_has_is_seen_in_its_files(files: str, site: str) -
 
 
 async def test_no_text_index_no_facts() -> None:
-    app = Alone(list)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await choose(app, pilot, "facts")
+    async with shown("facts", find=list) as (app, pilot):
         assert "there is no text index" in app.words
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert isinstance(app.screen, FetchScreen)
+        await stays(app, pilot)
 
 
 async def test_a_model_by_its_address() -> None:
-    app = Alone()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await choose(app, pilot, "address")
+    async with shown("address") as (app, pilot):
         await pilot.press("enter")
         for wrong in ("", "file:///etc/passwd", "https://", "https://[x"):
             app.screen.query_one("#form-name", Input).value = wrong
@@ -315,8 +290,7 @@ async def test_a_model_by_its_address() -> None:
 
 
 async def test_escape_gets_nothing() -> None:
-    app = Alone()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with shown() as (app, pilot):
         await pilot.press("escape")
         await until(pilot, lambda: bool(app.got))
     assert app.got == [None]
@@ -327,12 +301,9 @@ async def test_a_catalogue_that_is_missing_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(paths, "catalogue_file", lambda: Path("/nowhere/none.toml"))
     with pytest.raises(AtomrError):
         catalogue()
-    app = Alone()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with shown() as (app, pilot):
         await until(pilot, lambda: "none.toml" in app.words)
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert isinstance(app.screen, FetchScreen)
+        await stays(app, pilot)
 
 
 @pytest.fixture
@@ -379,7 +350,3 @@ async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_
         await until(pilot, lambda: "tiny" in screen_text(app).replace("tiny.gguf", ""))
     assert (own_home / "models" / "tiny.gguf").is_file()
     assert not load_settings().web.enabled
-
-
-def test_there_are_no_text_indexes_in_an_empty_home() -> None:
-    assert text_indexes() == []

@@ -32,8 +32,7 @@ def made(home: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_the_choice_is_shown_and_a_question_can_be_typed_at_once(size: tuple[int, int], own_home: Path) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=size) as pilot:
+    async with opened(size=size) as (app, pilot):
         await until(pilot, lambda: offered(app))
         text = screen_text(app)
         for line in ("Use the starter", "Get a larger model", "Build from files", "Try one of these"):
@@ -47,8 +46,7 @@ async def test_the_choice_is_shown_and_a_question_can_be_typed_at_once(size: tup
 
 
 async def test_the_starter(own_home: Path) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened() as (app, pilot):
         await until(pilot, lambda: offered(app))
         choice = app.ask_screen.query_one(FirstRunChoices)
         choice.focus()
@@ -62,8 +60,7 @@ async def test_the_starter(own_home: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "screen"), [(1, FetchScreen), (2, BuildScreen)])
 async def test_getting_and_building(own_home: Path, place: int, screen: type) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened() as (app, pilot):
         await until(pilot, lambda: offered(app))
         choice = app.ask_screen.query_one(FirstRunChoices)
         choice.focus()
@@ -100,8 +97,7 @@ def test_who_has_something_of_their_own_is_not_asked(own_home: Path) -> None:
 async def test_other_indexes_have_examples_of_their_own_and_the_starter_keeps_its(own_home: Path) -> None:
     fake = FakeAssistant()
     fake.examples = ["Who is the director of \x1b[31mPetra?", "Who or what is Vienna?"]
-    app = AtomrApp(fake)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with opened(fake, size=(100, 30)) as (app, pilot):
         await until(pilot, lambda: "Who or what is Vienna?" in screen_text(app))
         assert app.ask_screen.welcome.questions == ["Who is the director of Petra?", "Who or what is Vienna?"]
         fake.examples = []
@@ -116,8 +112,7 @@ async def test_other_indexes_have_examples_of_their_own_and_the_starter_keeps_it
 
 async def test_tab_and_enter_ask_the_first_example() -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await until(pilot, lambda: offered(app))
         first = app.query_one(Welcome).questions[0]
         await pilot.press("tab")

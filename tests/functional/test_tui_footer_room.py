@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ask, done, opened, screen_text, until
+from support.tui.screens import ask, asking, done, opened, screen_text, until
 from textual.widgets._footer import FooterKey
 
 from atomr_local.tui.app import AtomrApp
@@ -32,10 +32,7 @@ async def test_after_an_answer_the_keys_for_checking_and_correcting_it_are_seen(
 
 async def test_while_a_question_runs_the_key_that_stops_it_is_seen() -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
+    async with asking(fake) as (app, pilot):
         await until(pilot, lambda: "Cancel" in screen_text(app).splitlines()[-1])
         assert {"Cancel", "Help"} <= set(keys(app))
         fake.released.set()
@@ -43,9 +40,7 @@ async def test_while_a_question_runs_the_key_that_stops_it_is_seen() -> None:
 
 @pytest.mark.parametrize("key", ["f3", "f5", "f7"])
 async def test_the_windows_name_their_keys_and_the_help(key: str) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app._opened is not None and app.ask_screen.loading_stage == "")
+    async with opened() as (app, pilot):
         await pilot.press(key)
         await until(pilot, lambda: app.screen is not app.ask_screen and bool(app.screen.query(FooterKey)))
         assert {"Close", "Help"} <= set(keys(app))

@@ -9,8 +9,7 @@ from support.fake_parts import FakeBackbone, FakeSource, Run, Said, passages
 from support.grown_steps import GROWN_QUESTION, grown_events, grown_trace
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.hostile import assert_harmless, hostile
-from support.tui.screens import SIZES, ask, done, screen_text, until
-from textual.pilot import Pilot
+from support.tui.screens import SIZES, answered, ask, done, opened, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, NodeAdded
 from atomr_local.tui.app import AtomrApp
@@ -30,13 +29,6 @@ def assistant(**given: Any) -> FakeAssistant:
     return FakeAssistant(grown_events(**given), trace=grown_trace(**given))
 
 
-async def answered(pilot: Pilot[None]) -> None:
-    app = pilot.app
-    await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
-    await ask(pilot)
-    await until(pilot, lambda: done(app))
-
-
 def lines(app: AtomrApp) -> list[int | None]:
     tree = app.query_one(ReasoningTree)
     return [line.node.data for line in tree._tree_lines]
@@ -44,8 +36,7 @@ def lines(app: AtomrApp) -> list[int | None]:
 
 async def test_a_step_is_added_below_its_parent_and_cursor_and_focus_stay() -> None:
     fake = FakeAssistant(grown_events(), hold=added(3), trace=grown_trace())
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: bool(app.query(ReasoningTree)) and 2 in app.ask_screen.state.nodes)
         await until(pilot, lambda: lines(app) == [0, 1, 2])
@@ -62,8 +53,7 @@ async def test_a_step_is_added_below_its_parent_and_cursor_and_focus_stay() -> N
 
 async def test_a_step_below_a_folded_one_leaves_it_folded() -> None:
     fake = FakeAssistant(grown_events(), hold=added(3), trace=grown_trace())
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: bool(app.query(ReasoningTree)) and 2 in app.ask_screen.state.nodes)
         await until(pilot, lambda: lines(app) == [0, 1, 2])
@@ -77,21 +67,12 @@ async def test_a_step_below_a_folded_one_leaves_it_folded() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_line_tells_what_the_step_is_and_did(size: tuple[int, int]) -> None:
-    app = AtomrApp(assistant())
-    async with app.run_test(size=size) as pilot:
-        await answered(pilot)
+async def test_line_and_pane_tell_what_a_step_thought_did_saw_and_weighed(size: tuple[int, int]) -> None:
+    async with answered(assistant(), size=size) as (app, pilot):
         text = screen_text(app)
         assert "1 ● round 1 search[Metropolis]  I need the director of Met" in text
         assert "2 ● follow-up Fritz Lang ← Who directed" in text
         assert "3 ● round 2 Vienna (text -0.21) ←" in text
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_pane_shows_thought_action_and_observation(size: tuple[int, int]) -> None:
-    app = AtomrApp(assistant())
-    async with app.run_test(size=size) as pilot:
-        await answered(pilot)
         app.ask_screen.view.select(1)
         await until(pilot, lambda: "thought: I need the director of Metropolis first." in screen_text(app))
         text = screen_text(app)
@@ -102,13 +83,6 @@ async def test_the_pane_shows_thought_action_and_observation(size: tuple[int, in
         app.ask_screen.action_focus_evidence()
         await pilot.press("home", "enter")
         await until(pilot, lambda: "▾ observation" in screen_text(app))
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_pane_lists_the_answers_that_were_weighed(size: tuple[int, int]) -> None:
-    app = AtomrApp(assistant())
-    async with app.run_test(size=size) as pilot:
-        await answered(pilot)
         app.ask_screen.view.select(3)
         app.ask_screen.action_focus_evidence()
         await pilot.press("home")
@@ -129,9 +103,7 @@ async def test_the_pane_lists_the_answers_that_were_weighed(size: tuple[int, int
     ],
 )
 async def test_keys_that_need_a_plan_are_off_and_say_why(strategy: str, told: str) -> None:
-    app = AtomrApp(assistant(strategy=strategy))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await answered(pilot)
+    async with answered(assistant(strategy=strategy)) as (app, pilot):
         for key in ("e", "p", "r"):
             await pilot.press(key)
             await pilot.pause()
@@ -149,9 +121,7 @@ async def test_a_step_that_was_added_to_a_plan_is_not_edited_or_run_again() -> N
     made.tools.recorder.emit(AnswerReady(status="answered", answer="Fritz Lang.", answers=("Fritz Lang",)))
     trace = made.tools.recorder.finish()
     assert [node.label for node in trace.nodes if node.kind == "step"] == ["follow-up"]
-    app = AtomrApp(FakeAssistant(made.events, trace=trace))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await answered(pilot)
+    async with answered(FakeAssistant(made.events, trace=trace)) as (app, pilot):
         app.ask_screen.view.select(2)
         app.ask_screen.action_focus_tree()
         for key in ("e", "r"):
@@ -165,9 +135,7 @@ async def test_a_step_that_was_added_to_a_plan_is_not_edited_or_run_again() -> N
 
 
 async def test_hostile_text_of_steps_is_text() -> None:
-    app = AtomrApp(assistant(told=hostile("zgrownz")))
-    async with app.run_test(size=(160, 48)) as pilot:
-        await answered(pilot)
+    async with answered(assistant(told=hostile("zgrownz")), size=(160, 48)) as (app, pilot):
         for number in (1, 3):
             app.ask_screen.view.select(number)
             app.ask_screen.action_focus_evidence()

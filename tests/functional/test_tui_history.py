@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.grown_steps import grown_trace
 from support.history_fakes import a_trace
 from support.tui.history_list import QUESTIONS, Bare, keep
-from support.tui.hostile import FORBIDDEN, HOSTILE
-from support.tui.screens import ALL_SIZES, screen_text, until
+from support.tui.screens import ALL_SIZES, SMALL, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from atomr_local.assistant.history.export import to_json, unkept
 from atomr_local.assistant.history.store import History, history_file
-from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import PlanTrace, Trace
 from atomr_local.system.files import write_output
 from atomr_local.tui.background import ErrorScreen
 from atomr_local.tui.screens.dialogs import Confirm, PathDialog
@@ -30,12 +30,22 @@ async def ready(pilot: Pilot[None], app: Bare, count: int = len(QUESTIONS)) -> N
     await until(pilot, lambda: app.lines.option_count == count and not app.history._loading)
 
 
+@asynccontextmanager
+async def listed(
+    directory: Path | None = None, *, size: tuple[int, int] = SMALL, count: int = 0, **given: Any
+) -> AsyncIterator[tuple[Bare, Pilot[None]]]:
+    """The history's screen with so many questions; with the usual ones, where none are said to be there."""
+    if not count:
+        keep(*QUESTIONS)
+    app = Bare(directory, **given)
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot, app, count or len(QUESTIONS))
+        yield app, pilot
+
+
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[int, int]) -> None:
-    keep(*QUESTIONS)
-    app = Bare()
-    async with app.run_test(size=size) as pilot:
-        await ready(pilot, app)
+    async with listed(size=size) as (app, pilot):
         await until(pilot, lambda: "Citations" in screen_text(app))
         text = screen_text(app)
         places = [text.index(question) for question, _, _ in QUESTIONS]
@@ -62,46 +72,29 @@ async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[
 async def test_the_preview_lists_the_steps_of_a_tree_that_grew() -> None:
     with History.open() as history:
         history.record(grown_trace())
-    app = Bare()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot, app, 1)
+    async with listed(count=1, size=(120, 40)) as (app, pilot):
         await until(pilot, lambda: "Steps" in screen_text(app))
         text = screen_text(app)
         assert "1. round 1: search[Metropolis]" in text
         assert "2. follow-up: Who directed Metropolis? → Fritz Lang" in text
 
 
-async def test_enter_opens_the_trace_and_a_asks_again() -> None:
-    keep(*QUESTIONS)
-    for key, kind in (("enter", "open"), ("a", "ask")):
-        app = Bare()
-        async with app.run_test(size=(80, 24)) as pilot:
-            await ready(pilot, app)
-            await pilot.press("down", key, key)
-            await until(pilot, lambda app=app: bool(app.given))  # type: ignore[misc]
-        question, status, answer = QUESTIONS[2]
-        trace = a_trace(question, status=status, answer=answer)
-        assert app.given == [HistoryChoice(kind, trace, (trace,))]  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-async def test_a_question_is_opened_with_the_mouse() -> None:
-    keep(*QUESTIONS)
-    app = Bare()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot, app)
-        await pilot.click("#list", offset=(8, 3))
+@pytest.mark.parametrize(("way", "kind"), [("enter", "open"), ("a", "ask"), ("mouse", "open")])
+async def test_enter_or_the_mouse_opens_the_trace_and_a_asks_again(way: str, kind: Any) -> None:
+    async with listed() as (app, pilot):
+        if way == "mouse":
+            await pilot.click("#list", offset=(8, 3))
+        else:
+            await pilot.press("down", way, way)
         await until(pilot, lambda: bool(app.given))
-    assert app.given[0] is not None
-    assert app.given[0].trace.question == QUESTIONS[2][0]
+    question, status, answer = QUESTIONS[2]
+    trace = a_trace(question, status=status, answer=answer)
+    assert app.given == [HistoryChoice(kind, trace, (trace,))]
 
 
 @pytest.mark.slow
 async def test_what_is_typed_is_searched_in_questions_and_answers() -> None:
-    keep(*QUESTIONS)
-    app = Bare()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await ready(pilot, app)
+    async with listed(size=(120, 40)) as (app, pilot):
         await pilot.press("slash", *"shell")
         await until(pilot, lambda: app.lines.option_count == 1)
         assert "Who wrote Frankenstein?" in screen_text(app)
@@ -119,10 +112,7 @@ async def test_what_is_typed_is_searched_in_questions_and_answers() -> None:
 
 @pytest.mark.slow
 async def test_escape_ends_the_search_then_closes() -> None:
-    keep(*QUESTIONS)
-    app = Bare()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot, app)
+    async with listed() as (app, pilot):
         await pilot.press("slash", *"mont")
         await until(pilot, lambda: app.lines.option_count == 1)
         await pilot.press("escape")
@@ -136,10 +126,7 @@ async def test_escape_ends_the_search_then_closes() -> None:
 
 @pytest.mark.slow
 async def test_letters_that_are_typed_into_the_search_do_nothing_else() -> None:
-    keep(*QUESTIONS)
-    app = Bare()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot, app)
+    async with listed() as (app, pilot):
         await pilot.press("slash", "d", "a", "x", "s", "i", "delete")
         await pilot.pause()
         assert app.screen is app.history
@@ -185,9 +172,7 @@ async def test_deleting_asks_and_says_that_it_is_for_good(key: str, left: int) -
 @pytest.mark.slow
 async def test_the_last_one_deleted_leaves_an_empty_history() -> None:
     keep(QUESTIONS[0])
-    app = Bare()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot, app, 1)
+    async with listed(count=1) as (app, pilot):
         await pilot.press("delete")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
@@ -258,9 +243,7 @@ async def test_thousands_are_read_in_pages() -> None:
     with History.open() as history:
         for number in range(60):
             history.record(Trace(f"Question {number}?", "atomr", {}))
-    app = Bare(page=25)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await ready(pilot, app, 25)
+    async with listed(count=25, page=25) as (app, pilot):
         assert "25+ of 60" in screen_text(app)
         await pilot.press("end")
         await until(pilot, lambda: app.lines.option_count == 50)
@@ -318,45 +301,6 @@ async def test_a_damaged_file_is_set_aside_and_told() -> None:
         assert "No questions yet." in screen_text(app)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", ALL_SIZES)
-async def test_hostile_questions_reach_no_strip(size: tuple[int, int]) -> None:
-    hostile = Trace(
-        HOSTILE, HOSTILE, {"model": HOSTILE}, status="answered", answer=HOSTILE, answers=[HOSTILE], basis="model",
-        plan=PlanTrace(f"1. {HOSTILE}\n\x1b[2J"), warnings=[HOSTILE],
-        nodes=[NodeTrace(0, None, HOSTILE, "root", HOSTILE, answer=HOSTILE, cited=["e1"], evidence=["e1"])],
-        evidence=[EvidenceTrace("e1", "text", HOSTILE, HOSTILE, 0.5, HOSTILE, {"passage": HOSTILE})],
-    )  # fmt: skip
-    with History.open() as history:
-        number = history.record(hostile)
-    with closing(sqlite3.connect(history_file())) as connection:  # as another program may have written it
-        connection.execute("UPDATE questions SET question = ?, strategy = ?, asked_at = ?", (HOSTILE,) * 3)
-        connection.commit()
-    app = Bare()
-    async with app.run_test(size=size) as pilot:
-        await ready(pilot, app, 1)
-        await until(pilot, lambda: "Citations" in screen_text(app))
-        seen = [screen_text(app)]
-        for key in "dxi":
-            await pilot.press(key)
-            await until(pilot, lambda: app.screen is not app.history)
-            seen.append(screen_text(app))
-            await pilot.press("escape")
-            await until(pilot, lambda: app.screen is app.history)
-            seen.append(screen_text(app))
-        for text in seen:
-            assert not FORBIDDEN.search(text.replace("\n", ""))
-            assert "[bold red]x" in text
-        links = [
-            seg for strip in app.screen._compositor.render_strips() for seg in strip if seg.style and seg.style.link
-        ]
-        assert not links
-        app.history.query_one("#search", Input).insert_text_at_cursor(HOSTILE)
-        await pilot.pause()
-        assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
-    assert number == 1
-
-
 async def test_a_huge_trace_is_shown_bounded() -> None:
     with History.open() as history:
         history.record(Trace("Q?", "atomr", {}, answer="word " * 200_000, plan=PlanTrace("1. step\n" * 50_000)))
@@ -364,7 +308,3 @@ async def test_a_huge_trace_is_shown_bounded() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Plan" in screen_text(app) or app.history.query_one("#preview").max_scroll_y > 20)
         assert app.history.query_one("#preview").max_scroll_y < 200
-
-
-def test_a_trace_file_says_what_it_is() -> None:
-    assert json.loads(to_json([unkept(a_trace())], several=True))["schema"] == "atomr.trace/1"

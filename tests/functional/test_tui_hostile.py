@@ -41,7 +41,6 @@ from atomr_local.reasoning.trace.events import (
     planned,
 )
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
-from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.strategies.processes.process import shipped
@@ -64,8 +63,6 @@ from atomr_local.tui.screens.history.screen import HistoryScreen
 from atomr_local.tui.screens.library.downloads import FetchScreen, TextIndex
 from atomr_local.tui.screens.library.forms import BuildScreen, ExportIndexScreen, ImportIndexScreen, LibraryItem
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.screens.settings.form import SettingChoice
-from atomr_local.tui.screens.settings.screen import SettingsScreen
 from atomr_local.tui.widgets.node_panel import Fold, NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.welcome import FirstRunChoices
@@ -179,18 +176,17 @@ async def main_screen(
 
 
 @pytest.mark.slow
-async def test_what_streams_in_is_harmless() -> None:
-    async with main_screen(FakeAssistant(events(), hold=held(PlanFragment))) as (app, pilot):
+@pytest.mark.parametrize(
+    ("last", "tags"),
+    [(PlanFragment, ("zstagez", "1. zplanz", "zchildz")), (TextGenerated, ("zdraftz", "Search zanswerz"))],
+)
+async def test_what_streams_in_is_harmless(last: type[Event], tags: tuple[str, ...]) -> None:
+    """The plan as it is written, and the draft of the answer."""
+    async with main_screen(FakeAssistant(events(), hold=held(last))) as (app, pilot):
         await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.plan_text))
-        assert_harmless(app, "zstagez", "1. zplanz", "zchildz")
-
-
-async def test_the_draft_of_the_answer_is_harmless() -> None:
-    async with main_screen(FakeAssistant(events(), hold=held(TextGenerated))) as (app, pilot):
-        await ask(pilot)
-        await until(pilot, lambda: bool(app.ask_screen.state.draft))
-        assert_harmless(app, "zdraftz", "Search zanswerz")
+        state = app.ask_screen.state
+        await until(pilot, lambda: bool(state.plan_text if last is PlanFragment else state.draft))
+        assert_harmless(app, *tags)
 
 
 async def unfold(app: AtomrApp, pilot: Pilot[None]) -> None:
@@ -276,24 +272,15 @@ async def test_what_the_program_tells_in_passing_is_harmless() -> None:
         assert_harmless(app, "zjobz")
 
 
-async def test_a_hostile_keymap_and_theme_are_harmless() -> None:
+async def test_a_hostile_keymap_and_theme_are_told_harmlessly() -> None:
     fake = FakeAssistant()
     fake.settings = Settings(ui={"keys": {hostile("zidz"): "f1"}, "theme": hostile("zthemez")})
     async with main_screen(fake) as (app, pilot):
-        await pilot.pause()
-        assert_harmless(app)
+        await until(pilot, lambda: "Your own keys" in screen_text(app))
+        assert_harmless(app, "zidz")
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         assert_harmless(app)
-
-
-async def test_hostile_examples_of_the_starter_are_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path)
-    line = {"question": hostile("zexamplez").replace("\ud800", "")}
-    (tmp_path / "examples.jsonl").write_text(json.dumps(line), encoding="utf-8")
-    async with main_screen(FakeAssistant()) as (app, pilot):
-        await pilot.pause()
-        assert_harmless(app, "zexamplez")
 
 
 @pytest.mark.parametrize("size", [LARGE, pytest.param(SMALL, marks=pytest.mark.slow)])
@@ -315,14 +302,6 @@ async def test_the_first_starts_choice_beside_hostile_text_is_harmless(
             assert line in text
 
 
-async def test_hostile_keys_of_ones_own_are_told_harmlessly() -> None:
-    fake = FakeAssistant()
-    fake.settings = Settings(ui={"keys": {hostile("zidz"): "f1"}})
-    async with main_screen(fake) as (app, pilot):
-        await until(pilot, lambda: "Your own keys" in screen_text(app))
-        assert_harmless(app, "zidz")
-
-
 def hostile_trace() -> Trace:
     piece = EvidenceTrace("e1", "text", hostile("zatitlez"), hostile("zatextz"), 0.5, hostile("zqueryz"),
                           {"passage": hostile("zpassagez"), "span": [0, hostile("ztoz")]})  # fmt: skip
@@ -339,35 +318,46 @@ def hostile_trace() -> Trace:
 
 
 @pytest.mark.slow
-async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -> None:
+@pytest.mark.parametrize("size", [LARGE, SMALL])
+async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened(size: tuple[int, int]) -> None:
     with History.open() as history:
         history.record(hostile_trace())
     with closing(sqlite3.connect(history_file())) as connection:  # as another program may have written it
         fields = [hostile(tag) for tag in ("zlistedz", "zhowz", "zatz")]
         connection.execute("UPDATE questions SET question = ?, strategy = ?, asked_at = ?", fields)
         connection.commit()
-    async with main_screen(FakeAssistant()) as (app, pilot):
+    async with main_screen(FakeAssistant(), size) as (app, pilot):
+
+        def check(*tags: str) -> None:
+            assert_harmless(app, *(tags if size == LARGE else ()))
+
         await until(pilot, lambda: bool(app.ask_screen.query_one(QuestionBox)._asked))
         await pilot.press("up")
         await pilot.pause()
-        assert_harmless(app, "zlistedz")
+        check("zlistedz")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen) and bool(app.screen._questions))
-        assert_harmless(app, "zlistedz")
+        check("zlistedz")
         await pilot.press("escape", "f3")
-        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "Citations" in screen_text(app))
-        assert_harmless(app, "zlistedz", "zquestionz", "zhowz", "zatz", "zfinalz", "zatitlez", "zatextz", "zplanz")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and bool(app.screen._items))
+        await until(pilot, lambda: size == SMALL or "Citations" in screen_text(app))
+        check("zlistedz", "zquestionz", "zhowz", "zatz", "zfinalz", "zatitlez", "zatextz", "zplanz")
         for key, tags in {"d": ("zlistedz",), "x": ("zquestionz",), "s": ("zquestionz",), "i": ()}.items():
             await pilot.press(key)
             await until(pilot, lambda: not isinstance(app.screen, HistoryScreen))
-            assert_harmless(app, *tags)
+            check(*tags)
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.ask_screen)
         await until(pilot, lambda: "zfinalz" in screen_text(app))
         await unfold(app, pilot)
-        assert_harmless(app, "zquestionz", "zfinalz", "zwarningz", "zatitlez", "zatextz", "zpassagez", "zrootz")
+        check("zquestionz", "zfinalz", "zwarningz", "zatitlez", "zatextz", "zpassagez", "zrootz")
+        await pilot.press("f3", "slash")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and isinstance(app.focused, Input))
+        app.screen.query_one("#search", Input).insert_text_at_cursor(hostile("zsoughtz"))
+        await pilot.pause()
+        check("zsoughtz")
 
 
 # The other screens, each alone
@@ -554,23 +544,6 @@ async def test_hostile_names_of_files_and_manifests_are_harmless_in_the_library(
         assert_harmless(app)
 
 
-async def test_hostile_settings_and_choices_are_harmless(own_home: Path) -> None:
-    def toml(tag: str) -> str:
-        return json.dumps(one_line(tag)).replace("\\u007f", "")
-
-    (own_home / "config.toml").write_text(
-        f"model = {toml('zmodelz')}\ntext_index = {toml('zindexz')}\n[endpoint]\nurl = {toml('zurlz')}\n"
-        f"[ui]\ntheme = {toml('zthemez')}\n[ui.keys]\n{toml('zidz')} = 'f5'\n",
-        encoding="utf-8",
-    )
-    offered = {"model": (SettingChoice(hostile("zofferedz"), hostile("zaboutz")),)}
-    app = Alone(SettingsScreen(load_settings(), save_settings, find=lambda: offered))
-    async with app.run_test(size=(200, 250)) as pilot:
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        assert_harmless(app, "zmodelz", "zindexz")
-
-
 def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     room = atomr_local.tui
@@ -580,9 +553,11 @@ def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
         for name, kind in vars(importlib.import_module(module.name)).items()
         if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
     }
-    # Those that show nothing from outside, and those that are tested as the screen that they are a part of.
+    # Those that show nothing from outside, and those that are tested as the screen that they are a part of. What the
+    # settings screen is given is in test_tui_settings.py.
     found -= {
         "JumpScreen",
+        "SettingsScreen",
         "UnsavedChanges",
         "AskScreen",
         "_PickOne",

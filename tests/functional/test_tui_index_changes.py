@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import screen_text, until
+from support.tui.screens import opened, screen_text, until
 
 from atomr_local.settings.schema import load_settings
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, JobState
 
 
@@ -16,9 +15,7 @@ async def test_the_source_goes_off_and_comes_back(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("atomr_local.tui.app._problem", lambda *_: problems.pop(0))
     fake = FakeAssistant()
     before = load_settings().sources
-    app = AtomrApp(fake)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        await until(pilot, lambda: app._opened is not None and app.ask_screen.loading_stage == "")
+    async with opened(fake, size=(120, 40), notifications=True) as (app, pilot):
         app._job_updated(Job(1, "remove", ("indexes", "remove", "text", "mine", "--yes"), JobState.DONE))
         await until(pilot, lambda: "[ ] Text" in screen_text(app))
         assert fake.settings.sources == ("graph",)

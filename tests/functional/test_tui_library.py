@@ -6,7 +6,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -35,12 +36,22 @@ def ended(jobs: Jobs) -> Callable[[], bool]:
     return lambda: bool(list(jobs)) and not jobs.running
 
 
-async def slowly(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """As `until`, for what a process of its own does."""
-    deadline = time.monotonic() + 240
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await pilot.pause(0.2)
+@asynccontextmanager
+async def listing(*items: LibraryItem) -> AsyncIterator[tuple[AtomrApp, Pilot[None]]]:
+    """The library, with these things in it."""
+    async with opened(size=SIZE, notifications=True) as (app, pilot):
+        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
+        app.push_screen(screen)
+        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
+        screen.call_later(screen._show_items, list(items))
+        await until(pilot, lambda: screen._items == list(items))
+        yield app, pilot
+
+
+async def go_to(pilot: Pilot[None], row: int) -> None:
+    """Put the cursor on this row."""
+    pilot.app.screen.query_one(DataTable).move_cursor(row=row)
+    await pilot.pause()
 
 
 @pytest.fixture
@@ -66,34 +77,30 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         await until(pilot, lambda: "is not a file" in screen_text(app) and file.has_focus)
         file.value = str(facts)
         await pilot.press("ctrl+s")
-        await until(
-            pilot, lambda: "is not a file" not in screen_text(app) and name.has_focus
-        )  # the field that is wrong
+        await until(pilot, lambda: "is not a file" not in screen_text(app) and name.has_focus)  # which is wrong
         assert "✗" in screen_text(app)
         app.screen.query_one("#form-name", Input).value = "mine"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "build graph mine" in screen_text(app))
         await pilot.press("escape")  # the job goes on
-        await slowly(pilot, ended(app.jobs))
+        await until(pilot, ended(app.jobs), 240)
         assert next(iter(app.jobs)).state is JobState.DONE, list(next(iter(app.jobs)).lines)
         assert (own_home / "indexes" / "graph" / "mine").is_dir()
 
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "mine" in screen_text(app))
-        table = app.screen.query_one(DataTable)
-        table.move_cursor(row=table.row_count - 1)
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and bool(app.screen._items))
+        await go_to(pilot, app.screen.query_one(DataTable).row_count - 1)
         assert "2 facts" in screen_text(app) or "facts.jsonl" in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: bool(fake.changes))
         assert fake.changes == [{"graph_index": "mine"}]
         await pilot.press("v")
-        await slowly(pilot, lambda: len(list(app.jobs)) == 2 and not app.jobs.running)
+        await until(pilot, lambda: len(list(app.jobs)) == 2 and not app.jobs.running, 240)
         assert "OK" in list(app.jobs)[1].last_line
         await pilot.press("d")
         await until(pilot, lambda: "Remove the graph index mine?" in screen_text(app))
         await pilot.press("y")
-        await slowly(pilot, lambda: len(list(app.jobs)) == 3 and not app.jobs.running)
+        await until(pilot, lambda: len(list(app.jobs)) == 3 and not app.jobs.running, 240)
         assert not (own_home / "indexes" / "graph" / "mine").exists()
 
 
@@ -121,8 +128,7 @@ async def test_tab_indents_where_code_is_written_and_moves_on_elsewhere() -> Non
 
 @pytest.mark.parametrize("kind", ["graph", "text"])
 async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened() as (app, pilot):
         app.push_screen(BuildScreen(["wiki"]))
         await until(pilot, lambda: isinstance(app.screen, BuildScreen) and bool(app.screen.query("#form-text_index")))
         app.screen.query_one("#form-kind", Select).value = kind
@@ -134,46 +140,36 @@ async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) 
 async def test_verify_means_the_index_under_the_cursor_and_not_one_of_the_same_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = AtomrApp(FakeAssistant())
     started: list[tuple[str, ...]] = []
-    monkeypatch.setattr(app.jobs, "start", lambda _title, arguments: started.append(tuple(arguments)))
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
-        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
-        app.push_screen(screen)
-        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
-        both = [LibraryItem(kind, "mine", "OK", 5, "", (), f"{kind}_index") for kind in ("text", "graph")]
-        screen.call_later(screen._show_items, both)
-        await until(pilot, lambda: screen._items == both)
-        screen.query_one(DataTable).move_cursor(row=1)
-        await pilot.pause()
+    async with listing(
+        *(LibraryItem(kind, "mine", "OK", 5, "", (), f"{kind}_index") for kind in ("text", "graph"))
+    ) as (
+        app,
+        pilot,
+    ):
+        monkeypatch.setattr(app.jobs, "start", lambda _title, arguments: started.append(tuple(arguments)))
+        await go_to(pilot, 1)
         await pilot.press("v")
         assert started == [("indexes", "verify", "--kind", "graph", "mine")]
+
+
+WHOLE = LibraryItem("text", "notes", "OK", 5, "", (), "text_index")
+WORDS_FIRST = LibraryItem("text", "wiki", "OK", 5, "", ("words first",), "text_index", fillable=True)
 
 
 @pytest.mark.slow
 async def test_passages_are_embedded_in_the_background_and_stopped_with_one_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = AtomrApp(FakeAssistant())
     command = ("text", "embed", "wiki", "--background")
     job = Job(1, "embed wiki", command)
     stopped: list[Job] = []
-    monkeypatch.setattr(app.jobs, "start", lambda title, arguments: app.jobs._jobs.append(job))
-    monkeypatch.setattr(app.jobs, "stop", stopped.append)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app._opened is not None)
-        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
-        app.push_screen(screen)
-        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
-        whole = LibraryItem("text", "notes", "OK", 5, "", (), "text_index")
-        first = LibraryItem("text", "wiki", "OK", 5, "", ("words first",), "text_index", fillable=True)
-        screen.call_later(screen._show_items, [whole, first])
-        await until(pilot, lambda: len(screen._items) == 2)
+    async with listing(WHOLE, WORDS_FIRST) as (app, pilot):
+        monkeypatch.setattr(app.jobs, "start", lambda title, arguments: app.jobs._jobs.append(job))
+        monkeypatch.setattr(app.jobs, "stop", stopped.append)
         await pilot.press("l")
         assert not app.jobs.running
-        screen.query_one(DataTable).move_cursor(row=1)
-        await pilot.pause()
+        await go_to(pilot, 1)
         await pilot.press("l")
         assert [running.arguments for running in app.jobs.running] == [command]
         await pilot.press("l")
@@ -182,11 +178,7 @@ async def test_passages_are_embedded_in_the_background_and_stopped_with_one_key(
 
 @pytest.mark.slow
 async def test_an_index_is_embedded_while_no_question_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    items = [
-        LibraryItem("text", "notes", "OK", 5, "", (), "text_index"),
-        LibraryItem("text", "wiki", "OK", 5, "", ("words first",), "text_index", fillable=True),
-    ]
-    monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: items)
+    monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: [WHOLE, WORDS_FIRST])
     monkeypatch.setattr("atomr_local.tui.app.lacking_vectors", lambda names: "wiki" if "wiki" in names else "")
     monkeypatch.setattr("atomr_local.tui.idle_embedding._QUIET", 0.0)
     fake = FakeAssistant(hold=4)
@@ -206,8 +198,7 @@ async def test_an_index_is_embedded_while_no_question_runs(monkeypatch: pytest.M
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "wiki" in screen_text(app))
         await pilot.press("L")  # of an index with all vectors it does nothing
         assert not fake.settings.ui.embed_idle
-        app.screen.query_one(DataTable).move_cursor(row=1)
-        await pilot.pause()
+        await go_to(pilot, 1)
         await pilot.press("L")
         await until(pilot, lambda: len(started) == 1)
         assert fake.settings.ui.embed_idle == load_settings().ui.embed_idle == "wiki"
@@ -238,26 +229,20 @@ async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
         assert "answer.md" not in screen_text(app)
 
 
-@pytest.mark.parametrize("kind", ["model", "index"])
-async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -> None:
-    async with opened(size=SIZE, notifications=True) as (app, pilot):
-        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
-        app.push_screen(screen)
-        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
-        holding = (
-            LibraryItem("model", "tiny", "OK", 5, "", ("/models/[b]tiny.gguf",), "model")
-            if kind == "model"
-            else LibraryItem("text", "wiki", "OK", 5, "", ("/indexes/text/wiki",), "text_index")
-        )
-        screen.call_later(screen._show_items, [holding])
-        await until(pilot, lambda: screen._items == [holding])
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        (LibraryItem("model", "tiny", "OK", 5, "", ("/models/[b]tiny.gguf",), "model"), ("Not removed", "/models/[b]tiny.gguf")),
+        (LibraryItem("text", "wiki", "OK", 5, "", ("/indexes/text/wiki",), "text_index"), ("Remove the text index wiki?",)),
+    ],
+    ids=["model", "index"],
+)  # fmt: skip
+async def test_what_is_no_index_is_not_removed_and_the_user_is_told(item: LibraryItem, told: tuple[str, ...]) -> None:
+    async with listing(item) as (app, pilot):
+        screen = app.screen
         await pilot.press("d")
-        if kind == "model":
-            await until(pilot, lambda: "Not removed" in screen_text(app))
-            assert "/models/[b]tiny.gguf" in screen_text(app)
-            assert app.screen is screen
-        else:
-            await until(pilot, lambda: "Remove the text index wiki?" in screen_text(app))
+        await until(pilot, lambda: all(part in screen_text(app) for part in told))
+        assert (app.screen is screen) is (item.kind == "model")
 
 
 @pytest.mark.slow
@@ -268,7 +253,7 @@ async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         app.jobs.start("build graph broken", ["graph", "build", str(broken), "--name", "broken", "--format", "nt"])
-        await slowly(pilot, ended(app.jobs))
+        await until(pilot, ended(app.jobs), 240)
         job = next(iter(app.jobs))
         assert job.state is JobState.FAILED
         assert any("broken.nt" in line for line in job.lines)
@@ -329,8 +314,7 @@ def _wait(holds: Callable[[], bool]) -> None:
 
 
 async def test_quitting_while_something_is_built_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(size=SIZE) as (app, pilot):
         # A job that waits for ever: its command reads what never comes.
         job = Job(1, "build text wiki", ())
         app.jobs._jobs.append(job)
@@ -344,8 +328,7 @@ async def test_quitting_while_something_is_built_is_asked_about(monkeypatch: pyt
 
 async def test_the_form_tells_that_an_index_of_a_folder_is_private(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear reader")
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(size=SIZE) as (app, pilot):
         await app.push_screen(BuildScreen())
         field = app.screen.query_one("#form-inputs", Input)
         private = app.screen.query_one("#form-private")
@@ -377,13 +360,13 @@ async def test_a_folder_is_built_and_synced(tmp_path: Path, own_home: Path) -> N
         app.screen.query_one("#form-inputs", Input).value = str(folder)
         app.screen.query_one("#form-name", Input).value = "notes"
         await pilot.press("ctrl+s")
-        await slowly(pilot, ended(screen._jobs))
+        await until(pilot, ended(screen._jobs), 240)
         await until(pilot, lambda: any(item.name == "notes" and item.follows for item in screen._items))
         (folder / "b.bin").write_bytes(b"\x00\x01" * 9)
         table = screen.query_one(DataTable)
         table.move_cursor(row=next(i for i, item in enumerate(screen._items) if item.name == "notes"))
         await until(pilot, lambda: bool(screen.check_action("sync", ())))
         await pilot.press("U")
-        await slowly(pilot, lambda: len(list(screen._jobs)) == 2 and not screen._jobs.running)
+        await until(pilot, lambda: len(list(screen._jobs)) == 2 and not screen._jobs.running, 240)
         await until(pilot, lambda: "1 could not be read" in screen_text(app))
         assert "b.bin: it is neither text nor of a kind that is read" in screen_text(app)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant, finished, script
-from support.tui.screens import SIZES, answered, ask, done, screen_text, until
+from support.tui.screens import SIZES, answered, ask, done, opened, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
 from atomr_local.reasoning.trace.schema import Guess
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.node_panel import verdict
 from atomr_local.tui.widgets.reasoning_view import MARKS, label_of
@@ -35,8 +34,7 @@ def declined() -> list[Event]:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tuple[int, int]) -> None:
-    app = AtomrApp(FakeAssistant(declined()))
-    async with app.run_test(size=size) as pilot:
+    async with opened(FakeAssistant(declined()), size=size) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: done(app) and bool(app.query("MarkdownParagraph")))
         source = app.query_one(AnswerPanel)._source

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import screen_text, until
+from support.tui.screens import opened, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.sources.protocol import Evidence
@@ -49,8 +48,7 @@ async def shown(app: AtomrApp, pilot: Pilot[None], folder: str, file: str, **pla
 async def test_a_file_is_opened_at_its_page_after_asking(tmp_path: Path, started: list[Opening]) -> None:
     file = tmp_path / "report.pdf"
     file.write_bytes(b"%PDF-1.7\n")
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(size=SIZE) as (app, pilot):
         await shown(app, pilot, str(tmp_path), file.name, page=3)
         await until(pilot, lambda: "Open this file?" in screen_text(app))
         assert "With evince, at page 3." in screen_text(app)
@@ -70,8 +68,7 @@ async def test_a_script_is_shown_in_its_folder_only(tmp_path: Path, started: lis
     file = tmp_path / "install.sh"
     file.write_text("#!/bin/sh\ntouch evil\n")
     file.chmod(0o755)
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(size=SIZE) as (app, pilot):
         await shown(app, pilot, str(tmp_path), file.name, line=2)
         await until(pilot, lambda: "Show this file in its folder?" in screen_text(app))
         assert "may be run when it is opened" in screen_text(app)
@@ -84,8 +81,7 @@ async def test_a_script_is_shown_in_its_folder_only(tmp_path: Path, started: lis
 
 @pytest.mark.parametrize(("here", "told"), [(True, "not in its folder any more"), (False, "not on this machine")])
 async def test_a_file_that_is_not_there_is_told(tmp_path: Path, started: list[Opening], here: bool, told: str) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(size=SIZE) as (app, pilot):
         await shown(app, pilot, str(tmp_path) if here else "", "report.pdf", page=3)
         await until(pilot, lambda: told in screen_text(app))
         assert isinstance(app.screen, EvidenceScreen)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import SMALL, ask, done, screen_text, until
+from support.tui.screens import ask, done, opened, screen_text, until
 from textual.widgets import Input
 
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.windows import PartScreen
 
 
 async def test_the_part_holds_for_the_questions_that_follow_until_it_is_emptied() -> None:
     assistant = FakeAssistant()
-    app = AtomrApp(lambda: assistant)
-    async with app.run_test(size=SMALL) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted)
+    async with opened(lambda: assistant) as (app, pilot):
         for line, part in (('hr/ "my notes" #policy', ("hr/", "my notes", "#policy")), ("", ())):
             await pilot.press("ctrl+y")
             await until(pilot, lambda: isinstance(app.screen, PartScreen))
@@ -32,9 +29,7 @@ async def test_the_part_holds_for_the_questions_that_follow_until_it_is_emptied(
 
 
 async def test_what_cannot_be_read_is_told_and_escape_changes_nothing() -> None:
-    app = AtomrApp(FakeAssistant)
-    async with app.run_test(size=SMALL) as pilot:
-        await until(pilot, lambda: app.ask_screen.widgets_mounted)
+    async with opened(FakeAssistant) as (app, pilot):
         await pilot.press("ctrl+y")
         await until(pilot, lambda: isinstance(app.screen, PartScreen))
         app.screen.query_one(Input).value = "after:soon"

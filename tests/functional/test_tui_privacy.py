@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant, script
+from support.tui.screens import opened
 from support.tui.settings_form import Form, settle
 from textual.widgets import Static
 
@@ -28,8 +29,7 @@ def words(app: AtomrApp | Form) -> str:
 async def test_the_first_screen_names_the_machine_that_questions_go_to(url: str, host: str) -> None:
     assistant = FakeAssistant()
     assistant.settings = load_settings(endpoint={"url": url})
-    app = AtomrApp(assistant)
-    async with app.run_test(size=(140, 40)) as pilot:
+    async with opened(assistant, size=(140, 40)) as (app, pilot):
         await settle(pilot)
         about = str(app.screen.query_one("#about", Static).content)
         remote = app.screen.query_one("#remote", Static)
@@ -44,8 +44,7 @@ async def test_the_first_screen_names_the_machine_that_questions_go_to(url: str,
 async def test_an_answer_says_what_left_the_machine() -> None:
     events = script()
     events.insert(1, LeavesMachine(what="question, evidence", to="api.example.org"))
-    app = AtomrApp(FakeAssistant(events))
-    async with app.run_test(size=(140, 40)) as pilot:
+    async with opened(FakeAssistant(events), size=(140, 40)) as (app, pilot):
         await settle(pilot)
         await pilot.press(*"Who?", "enter")
         for _ in range(100):

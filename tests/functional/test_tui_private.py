@@ -37,8 +37,7 @@ async def library(app: AtomrApp, pilot: Pilot[None]) -> None:
 
 async def test_a_key_makes_an_index_private_and_takes_that_back_after_asking(facts: None) -> None:
     fake = FakeAssistant()
-    app = AtomrApp(fake)
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(fake, size=SIZE) as (app, pilot):
         await library(app, pilot)
         assert "OK, private" not in screen_text(app)
         await pilot.press("P")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.tui.hostile import assert_harmless, hostile, one_line
 from support.tui.screens import ALL_SIZES
-from support.tui.settings_form import OFFERED, Form, enter, settle
+from support.tui.settings_form import OFFERED, Form, enter, settle, shown
 from textual.widgets import Checkbox, Input, OptionList, TextArea
 
 from atomr_local.errors import InputError, SettingsError
@@ -29,9 +31,7 @@ def on_file(home: Path) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [ALL_SIZES[0], ALL_SIZES[-1]])
 async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int]) -> None:
-    app = Form()
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
+    async with shown(size=size) as (app, pilot):
         groups = {name for name, info in Settings.model_fields.items() if hasattr(info.annotation, "model_fields")}
         keys: set[str] = set()
         for group in ["general", *Settings.model_fields]:
@@ -52,9 +52,7 @@ async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int
 
 @pytest.mark.slow
 async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_the_others(own_home: Path) -> None:
-    app = Form()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
+    async with shown(size=(80, 24)) as (app, pilot):
         assert app.there().keys() == {key for key in app.form.entries if "." not in key}
         await enter(pilot, "top_k", "many")
         await enter(pilot, "limits.nodes", "50")
@@ -79,9 +77,7 @@ async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_t
 @pytest.mark.slow
 async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
     (own_home / "config.toml").write_text("# mine\nmodel = 'starter'\n", encoding="utf-8")
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         await enter(pilot, "top_k", "7")
         (await app.row("web.enabled")).query_one(Checkbox).value = True
         await enter(pilot, "limits.nodes", "50")
@@ -98,9 +94,7 @@ async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Path) -> None:
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         row = await app.row("top_k")
         for key, text, told in [
             ("top_k", "0", "greater than or equal to 1"),
@@ -134,9 +128,7 @@ async def test_origins_are_shown_and_the_environment_said_to_win(
 ) -> None:
     (own_home / "config.toml").write_text("filter_overlap = 0.6\ntop_k = 4\n", encoding="utf-8")
     monkeypatch.setenv("ATOMR_TOP_K", "5")
-    app = Form(strategy="rag")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown(strategy="rag") as (app, pilot):
         about = {
             key: (await app.row(key)).render().plain for key in ("top_k", "filter_overlap", "strategy", "llm.seed")
         }
@@ -156,9 +148,7 @@ async def test_origins_are_shown_and_the_environment_said_to_win(
 @pytest.mark.slow
 async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: Path) -> None:
     (own_home / "config.toml").write_text("top_k = 4\nsources = ['text']\nstrategy = 'atomr'\n", encoding="utf-8")
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         row = await app.row("top_k")
         await pilot.press("ctrl+d")
         assert row.query_one(Input).value == "3"
@@ -176,9 +166,7 @@ async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: P
 @pytest.mark.slow
 async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_home: Path) -> None:
     saved: dict[str, Any] = {}
-    app = Form(saved.update)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown(saved.update) as (app, pilot):
         model = await app.row("model")
         assert model.query_one(Picker).value == "starter"
         assert not model.query(Input)
@@ -206,9 +194,7 @@ async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_ho
 
 @pytest.mark.slow
 async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None:
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         row = await app.row("ui.keys")
         lines = row.query_one(TextArea)
         for text, told in [
@@ -233,9 +219,7 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
 async def test_options_of_strategies_are_lines_checked_by_the_strategy(own_home: Path) -> None:
     file = own_home / "config.toml"
     file.write_text("# mine\n[strategies.gone]\nx = 1\n", encoding="utf-8")
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         row = await app.row("strategies")
         lines = row.query_one(TextArea)
         assert lines.text == "gone.x = 1"
@@ -263,9 +247,7 @@ async def test_options_of_strategies_are_lines_checked_by_the_strategy(own_home:
 async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home: Path) -> None:
     file = own_home / "config.toml"
     file.write_text('top_k = 4\n[ui.keys]\n"web.togle" = "f12"\n', encoding="utf-8")
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         await enter(pilot, "top_k", "7")
         row = await app.row("ui.keys")
         await pilot.pause()
@@ -285,9 +267,7 @@ async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home:
 @pytest.mark.slow
 async def test_a_secret_is_never_shown(own_home: Path) -> None:
     (own_home / "config.toml").write_text("[endpoint]\napi_key = 'hunter2'\n", encoding="utf-8")
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         await pilot.press(*"api_key", "enter")
         await pilot.pause()
         row = app.there()["endpoint.api_key"]
@@ -308,9 +288,7 @@ async def test_a_secret_is_never_shown(own_home: Path) -> None:
 
 @pytest.mark.slow
 async def test_the_search_leaves_what_has_the_words() -> None:
-    app = Form()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
+    async with shown(size=(80, 24)) as (app, pilot):
         await pilot.press(*"threads llm")
         await pilot.pause()
         assert list(app.there()) == ["llm.threads", "llm.batch_threads"]
@@ -332,41 +310,19 @@ async def test_the_search_leaves_what_has_the_words() -> None:
         assert app.there().keys() == {key for key in app.form.entries if "." not in key}
 
 
-@pytest.mark.slow
-async def test_escape_asks_when_something_is_not_saved(own_home: Path) -> None:
-    app = Form()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
+@pytest.mark.parametrize(("key", "closed"), [("d", {}), ("s", {"top_k": 7})])
+async def test_escape_asks_when_something_is_not_saved(key: str, closed: dict[str, int], own_home: Path) -> None:
+    async with shown(size=(80, 24)) as (app, pilot):
         await enter(pilot, "top_k", "7")
         await pilot.press("escape")
         assert isinstance(app.screen, UnsavedChanges)
         assert "One change is not saved." in app.shown()
         await pilot.press("escape")
         assert app.screen is app.form
-        await pilot.press("escape", "d")
+        await pilot.press("escape", key)
         await pilot.pause()
-        assert app.closed == [{}]
-        assert on_file(own_home) == {}
-
-
-async def test_escape_and_save(own_home: Path) -> None:
-    app = Form()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await enter(pilot, "top_k", "7")
-        await pilot.press("escape", "s")
-        await pilot.pause()
-        assert app.closed == [{"top_k": 7}]
-        assert on_file(own_home) == {"top_k": 7}
-
-
-async def test_escape_closes_at_once_when_nothing_was_changed() -> None:
-    app = Form()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert app.closed == [{}]
+        assert app.closed == [closed]
+        assert on_file(own_home) == closed
 
 
 @pytest.mark.slow
@@ -374,9 +330,7 @@ async def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost() -> No
     def refuse(changes: dict[str, Any]) -> None:
         raise SettingsError("the file cannot be written")
 
-    app = Form(refuse)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
+    async with shown(refuse, size=(80, 24)) as (app, pilot):
         await enter(pilot, "top_k", "7")
         await pilot.press("ctrl+s")
         await pilot.pause()
@@ -403,43 +357,41 @@ async def test_what_is_at_hand_cannot_be_told() -> None:
 
 
 @pytest.mark.slow
-async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
-    evil = "\\u001b]52;c;aGk=\\u0007[red]x\\u202e"
+async def test_hostile_values_and_choices_are_shown_harmless(own_home: Path) -> None:
+    def toml(tag: str) -> str:
+        return json.dumps(one_line(tag)).replace("\\u007f", "")
+
     (own_home / "config.toml").write_text(
-        f'model = "{evil}"\n[endpoint]\nurl = "{evil}"\n[ui.keys]\n"{evil}" = "f5"\n', encoding="utf-8"
+        f"model = {toml('zmodelz')}\n[endpoint]\nurl = {toml('zurlz')}\n"
+        f"[ui]\ntheme = {toml('zthemez')}\n[ui.keys]\n{toml('zidz')} = 'f5'\n",
+        encoding="utf-8",
     )
     app = Form()
     app.form = SettingsScreen(
         load_settings(),
         save_settings,
-        find=lambda: {**OFFERED, "text_index": (SettingChoice("\x1b[2J", "\x1b]0;x\x07[b]"),)},
+        find=lambda: {**OFFERED, "text_index": (SettingChoice(hostile("zofferedz"), hostile("zaboutz")),)},
     )
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
-        shown = app.shown()
-        for group in ("endpoint", "ui"):
+        assert_harmless(app, "zmodelz")
+        for group, part in (("endpoint", "@click=app.quit]y[]"), ("ui", "zidz[b]")):
             await app.form.go(group)
             await pilot.pause()
-            assert "[red]x" in app.shown()
-            shown += app.shown()
+            assert_harmless(app)
+            assert part in app.shown(), "as text"
         (await app.row("text_index")).query_one(Picker).focus()
         await pilot.press("enter")
         await pilot.pause()
-        assert "[b]" in app.shown()
-        shown += app.shown()
-        await pilot.press("escape")
-        assert "[red]x" in shown
-        assert not any(sign in shown for sign in "\x1b\x07\u202e")
-        await pilot.press("escape")
+        assert_harmless(app, "zofferedz")
+        await pilot.press("escape", "escape")
         await pilot.pause()
         assert app.closed == [{}]  # what was only shown is not a change
 
 
 @pytest.mark.slow
 async def test_the_sections_are_gone_through_by_key() -> None:
-    app = Form()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+    async with shown() as (app, pilot):
         groups = list(dict.fromkeys(entry.field.group for entry in app.form.entries.values()))
         await pilot.press("ctrl+pagedown")
         assert app.form._row_in_focus().entry.field.group == groups[1]

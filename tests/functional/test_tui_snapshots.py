@@ -239,7 +239,7 @@ async def wrong_plan(pilot: Pilot[None]) -> None:
 
 
 async def failure(pilot: Pilot[None]) -> None:
-    await until(pilot, lambda: len(pilot.app.screen_stack) > 1)
+    await until(pilot, lambda: len(pilot.app.screen_stack) > 1 and pilot.app._opened is not None)
 
 
 async def asked_about(pilot: Pilot[None]) -> None:
@@ -253,7 +253,9 @@ async def steady(pilot: Pilot[None]) -> None:
     _keep_cursors(pilot)
     pilot.app.clear_notifications()
     seen: list[str] = []
-    await until(pilot, lambda: seen.append(screen_text(pilot.app)) or (len(seen) > 5 and len(set(seen[-5:])) == 1))
+    await until(
+        pilot, lambda: seen.append(screen_text(pilot.app)) or (len(seen) > 5 and len(set(seen[-5:])) == 1), every=0.04
+    )
     _keep_cursors(pilot)  # on a busy machine the focus may have come only now
     await pilot.pause()
 

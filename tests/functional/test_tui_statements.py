@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.hostile import assert_harmless, hostile
-from support.tui.screens import SIZES, ask, done, screen_text, until
-from textual.pilot import Pilot
+from support.tui.screens import SIZES, answered, screen_text, until
 
 from atomr_local.assistant.history.export import to_markdown, unkept
 from atomr_local.assistant.history.trace_import import parse_trace
@@ -22,7 +21,6 @@ from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.trace.telling import corrected_text
 from atomr_local.sources.protocol import Value
 from atomr_local.system.cancellation import Cancellation
-from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.question.correction import replay
 from atomr_local.tui.widgets.reasoning_view import label_of
 
@@ -49,19 +47,10 @@ def told(wrong: str = WRONG, right: str = RIGHT) -> tuple[list[Event], Trace]:
     return events, recorder.finish()
 
 
-async def answered(pilot: Pilot[None]) -> None:
-    app = pilot.app
-    await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
-    await ask(pilot)
-    await until(pilot, lambda: done(app))
-
-
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_line_says_corrected_and_strikes_what_was_written(size: tuple[int, int]) -> None:
     events, trace = told()
-    app = AtomrApp(FakeAssistant(events, trace=trace))
-    async with app.run_test(size=size) as pilot:
-        await answered(pilot)
+    async with answered(FakeAssistant(events, trace=trace), size=size) as (app, pilot):
         text = screen_text(app)
         assert "1 ● rationale 1 Metropolis was directed" in text and "↻ corrected Metrop" in text
         assert f"2 ● rationale 2 {BIRTH}" in text and "3 ● rationale 3 Vienna is a city." in text
@@ -87,9 +76,7 @@ async def test_the_line_says_corrected_and_strikes_what_was_written(size: tuple[
 
 async def test_hostile_statements_are_text() -> None:
     events, trace = told(hostile("zoldz"), hostile("znewz"))
-    app = AtomrApp(FakeAssistant(events, trace=trace))
-    async with app.run_test(size=(160, 48)) as pilot:
-        await answered(pilot)
+    async with answered(FakeAssistant(events, trace=trace), size=(160, 48)) as (app, pilot):
         app.ask_screen.view.select(1)
         await until(pilot, lambda: "znewz[b]" in screen_text(app))
         assert_harmless(app, "znewz")

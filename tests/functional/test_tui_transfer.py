@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.screens import check_labels, opened, screen_text, until
-from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Checkbox, DataTable, Input, Static
 
@@ -110,8 +108,7 @@ async def test_the_form_of_an_import_makes_the_command() -> None:
 
 @pytest.mark.parametrize("form", [lambda: ExportIndexScreen(index(private=True)), ImportIndexScreen])
 async def test_no_label_is_cut_on_a_small_terminal(form: Callable[[], Screen[Command | None]]) -> None:
-    app = AtomrApp(FakeAssistant())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened() as (app, pilot):
         app.push_screen(form())
         await until(pilot, lambda: bool(app.screen.query("#form-error")))
         await pilot.pause()
@@ -144,14 +141,6 @@ async def test_only_whole_indexes_are_exported(monkeypatch: pytest.MonkeyPatch) 
         await until(pilot, lambda: "Import an index" in screen_text(app))
 
 
-async def slowly(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """As `until`, for what a process of its own does."""
-    deadline = time.monotonic() + 240
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await pilot.pause(0.2)
-
-
 @pytest.mark.slow
 async def test_an_index_goes_into_a_file_and_comes_back_under_another_name(tmp_path: Path) -> None:
     facts = tmp_path / "facts.jsonl"
@@ -171,7 +160,7 @@ async def test_an_index_goes_into_a_file_and_comes_back_under_another_name(tmp_p
         await pilot.press("x")
         await until(pilot, lambda: isinstance(app.screen, ExportIndexScreen))
         await pilot.press("ctrl+s")
-        await slowly(pilot, lambda: len(list(app.jobs)) == 1 and not app.jobs.running)
+        await until(pilot, lambda: len(list(app.jobs)) == 1 and not app.jobs.running, 240)
         exported = next(iter(app.jobs))
         assert exported.state is JobState.DONE, list(exported.lines)
         assert "SHA-256" in exported.last_line
@@ -182,7 +171,7 @@ async def test_an_index_goes_into_a_file_and_comes_back_under_another_name(tmp_p
             app.screen.query_one("#form-file", Input).value = "mine.tar.zst"
             app.screen.query_one("#form-called", Input).value = name
             await pilot.press("ctrl+s")
-            await slowly(pilot, lambda: app.screen is screen and not app.jobs.running)
+            await until(pilot, lambda: app.screen is screen and not app.jobs.running, 240)
         first, second, third = list(app.jobs)[1:]
         assert first.state is JobState.DONE, list(first.lines)
         assert "theirs: 2 entities" in first.last_line

@@ -34,8 +34,7 @@ async def second_question(pilot: Pilot[None], fake: FakeAssistant) -> None:
 
 async def test_a_question_is_stored_when_it_is_asked_so_that_a_kill_during_planning_keeps_it() -> None:
     fake = FakeAssistant(hold=1)  # before anything of the plan is there
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: fake.questions == [QUESTION])
         (note,) = notes_folder().iterdir()
@@ -46,8 +45,7 @@ async def test_a_question_is_stored_when_it_is_asked_so_that_a_kill_during_plann
 
 async def test_a_second_question_waits_for_the_first() -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await second_question(pilot, fake)
         await pilot.press("a")
         await until(pilot, lambda: "1 waiting" in screen_text(app).splitlines()[0])
@@ -63,8 +61,7 @@ async def test_a_second_question_waits_for_the_first() -> None:
 
 async def test_a_second_question_stops_the_first() -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await second_question(pilot, fake)
         fake.hold = None
         await pilot.press("s")
@@ -75,8 +72,7 @@ async def test_a_second_question_stops_the_first() -> None:
 @pytest.mark.parametrize("ended", [False, True])
 async def test_going_back_leaves_the_second_in_the_box(ended: bool) -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(fake) as (app, pilot):
         await second_question(pilot, fake)
         if ended:  # the first comes to its end while the window is open
             fake.released.set()
@@ -93,8 +89,7 @@ async def test_going_back_leaves_the_second_in_the_box(ended: bool) -> None:
 
 async def test_escape_stops_and_gives_the_waiting_one_back() -> None:
     fake = FakeAssistant(hold=6)
-    app = AtomrApp(fake)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+    async with opened(fake, notifications=True) as (app, pilot):
         await second_question(pilot, fake)
         await pilot.press("a")
         await until(pilot, lambda: app.screen is app.ask_screen)
@@ -110,6 +105,7 @@ async def test_escape_stops_and_gives_the_waiting_one_back() -> None:
     [
         ("p", True, "A question is being answered. Escape stops it."),
         ("e", True, "A question is being answered. Escape stops it."),
+        ("r", True, "A question is being answered. Escape stops it."),
         ("ctrl+n", True, "A question is being answered. Escape stops it."),
         ("c", False, "Ask a question first."),
         ("enter", False, "Type a question first."),
@@ -125,4 +121,6 @@ async def test_a_key_that_does_nothing_now_says_why(key: str, running: bool, tol
             app.ask_screen.set_focus(None)
         await pilot.press(key)
         await until(pilot, lambda: told in notices(app))
+        assert app.screen is app.ask_screen
+        assert len(fake.questions) == running
         fake.released.set()

@@ -15,8 +15,10 @@ from typing import Any
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CatalogReader
 from atomr_local.indexing.text_index.document_catalog import Places, listed_documents
+from atomr_local.indexing.text_index.documents import build_documents_index
 from atomr_local.indexing.text_index.table import TABLE, VECTOR, connect
 from atomr_local.indexing.text_index.vectors import vector_state
+from support.fake_embedder import FakeEmbedder
 
 SENTENCE = "This sentence is about the {} and it says a little more than nothing about it. "
 _FOLDERS = ("", "sub", "deep/er")
@@ -43,6 +45,13 @@ def index_content(name: str) -> list[Any]:
         held += [(name, sorted(catalog.targets(name, 100))) for name in names]
     held += [(one.path, one.digest, one.problem, tuple(one.articles), tuple(one.notes)) for one in documents]
     return [*held, sorted(manifest.counts.items()), vector_state(manifest).completeness]
+
+
+def same_as_fresh(root: Path, name: str = "mine") -> None:
+    """Check that an index of the folder is that of a fresh build."""
+    held = index_content(name)
+    build_documents_index([root], "fresh", embedder=FakeEmbedder())
+    assert held == index_content("fresh")
 
 
 def permissions_hold(folder: Path) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from atomr_local.sources.protocol import Evidence, Linked, PropertyOffer, QueryRows, Value, ValueKind
+from atomr_local.sources.protocol import Evidence, Linked, PropertyOffer, QueryRows
 from atomr_local.system.cancellation import Cancellation
 from support.fake_facts import FakeFacts
-
-BASE = "https://example.org/"
+from support.small_graph import BASE, entity_named, iri_of
 
 
 class FakeGraphWithFacts(FakeFacts):
@@ -28,13 +27,13 @@ class FakeGraphWithFacts(FakeFacts):
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
         name = name.strip("?!.,")
         known = {text for subject, _, value in self.statements for text in (subject, value)}
-        return (Linked(_entity(name)),)[:number] if name in known else ()
+        return (Linked(entity_named(name)),)[:number] if name in known else ()
 
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
         return tuple(
-            PropertyOffer(_iri(relation), relation, False, 1, (_entity(value),))
+            PropertyOffer(iri_of(relation), relation, False, 1, (entity_named(value),))
             for subject, relation, value in self.statements
-            if _iri(subject) == iri
+            if iri_of(subject) == iri
         )
 
     def label(self, iri: str) -> str:
@@ -48,19 +47,11 @@ class FakeGraphWithFacts(FakeFacts):
         if self.error is not None:
             raise self.error
         found = [
-            _entity(value)
+            entity_named(value)
             for subject, relation, value in self.statements
-            if _iri(subject) in sparql and _iri(relation) in sparql
+            if iri_of(subject) in sparql and iri_of(relation) in sparql
         ]
         rows = tuple({"x": value.iri or ""} for value in found)
         return QueryRows(
             sparql, ("x",), rows, None, False, tuple(found), {value.iri or "": value.text for value in found}
         )
-
-
-def _iri(text: str) -> str:
-    return BASE + text.replace(" ", "_")
-
-
-def _entity(text: str) -> Value:
-    return Value(text, ValueKind.ENTITY, _iri(text), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
+
+import pytest
+
+from atomr_local.cli import downloads
+from atomr_local.fetching.client import Client
 
 Fault = Callable[["Handler", bytes], None]
 
@@ -187,3 +193,20 @@ def status(code: int, *headers: tuple[str, str]) -> Fault:
 
 def redirect(to: str) -> Fault:
     return status(302, ("location", to))
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server() as found:
+        yield found
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands do not wait between tries, nor for the disk: what `fsync` guards against is a power cut."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+    def impatient(**given: Any) -> Client:
+        return Client(sleep=lambda _: None, timeout=60, tries=3, **given)
+
+    monkeypatch.setattr(downloads, "Client", impatient)

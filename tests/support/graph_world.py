@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResu
 from atomr_local.sources.protocol import Request, Retrieval, Value
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
+from support.homes import at_home
 
 WORLD = """
 France | instance of | country
@@ -84,18 +87,32 @@ Mars | instance of | planet
 """
 
 
-def open_world(home: Path, lines: str = WORLD) -> GraphSource:
-    """Needs ATOMR_HOME set to a scratch directory."""
+_built: dict[str, TemporaryDirectory[str]] = {}  # copies of the indexes that this process has built, by their facts
+
+
+def open_world(home: Path, lines: str = WORLD, *, anew: bool = False) -> GraphSource:
+    """A graph of these facts. Needs ATOMR_HOME set to a scratch directory.
+
+    Args:
+        anew: do not take a copy of a graph that was built before.
+    """
     facts = [dict(zip("spo", line.split(" | "), strict=True)) for line in lines.strip().splitlines()]
     file = home / "world.jsonl"
     file.write_text("".join(json.dumps(fact) + "\n" for fact in facts), encoding="utf-8")
-    build_graph_index([file], "world")
+    place = store.index_path("graph", "world")
+    if lines in _built and not anew:
+        shutil.copytree(_built[lines].name, place)
+    else:
+        build_graph_index([file], "world")
+        if not anew:
+            _built[lines] = TemporaryDirectory(prefix="atomr-world-")
+            shutil.copytree(place, _built[lines].name, dirs_exist_ok=True)
 
     def no_embedder() -> object:
         # Not an Exception, which would be taken for a broken embedder.
         pytest.fail("words decide here; the embedder must not be loaded")
 
-    return GraphSource.open(store.index_path("graph", "world"), no_embedder)  # type: ignore[arg-type]
+    return GraphSource.open(place, no_embedder)  # type: ignore[arg-type]
 
 
 class Asker:
@@ -139,9 +156,7 @@ def world_fixture(lines: str = WORLD) -> Any:
 
     @pytest.fixture(scope="module")
     def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-        home = tmp_path_factory.mktemp("home")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("ATOMR_HOME", str(home))
+        with at_home(tmp_path_factory.mktemp("home")) as home:
             source = open_world(home, lines)
         yield Asker(source)
         source.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from support.read_files import zipped
 
@@ -76,5 +77,36 @@ def open_text(body: str, sort: str = "text") -> bytes:
             "mimetype": f"application/vnd.oasis.opendocument.{sort}",
             "META-INF/manifest.xml": "<manifest/>",
             "content.xml": f"<office:document-content {declared}>{content}</office:document-content>",
+        }
+    )
+
+
+_CONTAINER = '<container><rootfiles><rootfile full-path="b/c.opf"/></rootfiles></container>'
+_CHAPTER = (
+    '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><head><title>t</title></head>'
+    "<body>{}</body></html>"
+)
+
+
+def e_book(chapters: Mapping[str, str], metadata: str = "", spine: Sequence[str] = ()) -> bytes:
+    """An EPUB book.
+
+    Args:
+        chapters: body by the name of the file.
+        metadata: elements of Dublin Core, with the prefix "dc".
+        spine: names of chapters as they are read, if the order is another one.
+    """
+    numbered = {name: f"c{number}" for number, name in enumerate(chapters)}
+    items = "".join(
+        f'<item id="{one}" href="{quote(name)}" media-type="application/xhtml+xml"/>' for name, one in numbered.items()
+    )
+    order = "".join(f'<itemref idref="{numbered[name]}"/>' for name in spine or chapters)
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": _CONTAINER,
+            "b/c.opf": '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+            f"<metadata>{metadata}</metadata><manifest>{items}</manifest><spine>{order}</spine></package>",
+            **{f"b/{name}": _CHAPTER.format(body) for name, body in chapters.items()},
         }
     )

@@ -50,6 +50,12 @@ def zipped(parts: Mapping[str, bytes | str]) -> bytes:
     return packed.getvalue()
 
 
+def unzipped(data: bytes) -> dict[str, bytes]:
+    """The parts of a ZIP file."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def fill(table: Any, rows: Sequence[Sequence[str]]) -> None:
     """Write the words into the cells of a table of python-docx or python-pptx."""
     for i, row in enumerate(rows):

@@ -25,7 +25,6 @@ class FakeGraphTools(FakeGraphSource):
     Attributes:
         ran: the queries.
         error: raised by every query, if set.
-        cancelling: cancelled by every query, if set.
     """
 
     def __init__(self, facts: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
@@ -33,7 +32,6 @@ class FakeGraphTools(FakeGraphSource):
         self.known = facts
         self.ran: list[str] = []
         self.error: Exception | None = None
-        self.cancelling: Cancellation | None = None
 
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
         return (Linked(entity_named(name)),)[:number] if name in self.known else ()
@@ -52,8 +50,6 @@ class FakeGraphTools(FakeGraphSource):
         self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
     ) -> QueryRows:
         self.ran.append(sparql)
-        if self.cancelling is not None:
-            self.cancelling.cancel()
         cancellation.check()
         if self.error is not None:
             raise self.error

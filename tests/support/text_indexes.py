@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index.catalog import CATALOG
 from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.indexing.text_index.vectors import vector_state
+from atomr_local.indexing.verify import verify_indexes
 from support.fake_embedder import FakeEmbedder
+
+_WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 
 
 class CountingEmbedder(FakeEmbedder):
@@ -51,3 +57,48 @@ def hidden() -> list[str]:
 def stop(_progress: object) -> None:
     """Stop a build, given as what hears of its progress."""
     raise RuntimeError("stop")
+
+
+def written_articles(file: Path, articles: Mapping[str, str]) -> Path:
+    """A file of articles by their titles, which are their ids too. A text "x*4" is four passages."""
+    rows = []
+    for title, text in articles.items():
+        word, _, times = text.partition("*")
+        words = " ".join(f"{word}{i}" for i in range(120 * int(times))) if times else text
+        rows.append(json.dumps({"id": title, "title": title, "text": words}))
+    file.write_text("\n".join(rows), encoding="utf-8")
+    return file
+
+
+def corpus(file: Path, *titles: str) -> Path:
+    """A file of short articles of these titles."""
+    return written_articles(file, {title: f"{title} is here." for title in titles})
+
+
+def word_pages(folder: Path, first: int = 0, last: int = 40) -> Path:
+    """A file of pages of one passage each, "Page 0" with the id "0" and so on, which share some words."""
+    file = folder / f"corpus{first}-{last}.jsonl"
+    rows = [
+        {"id": str(i), "title": f"Page {i}", "text": " ".join(_WORDS[(i * k) % 12] + str(i % k) for k in range(2, 14))}
+        for i in range(first, last)
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    return file
+
+
+def titles(name: str = "mine") -> list[str]:
+    """The titles of the passages of an index, in alphabetical order."""
+    return sorted(row["title"] for row in rows(name))
+
+
+def completeness(name: str = "mine") -> str:
+    """Which passages have vectors: "all", "part" or "none"."""
+    directory = store.index_path("text", name)
+    return vector_state(store.read_manifest(directory), directory).completeness
+
+
+def verified(name: str = "mine") -> str:
+    """What is noted of an index that is whole."""
+    (report,) = verify_indexes(name)
+    assert report.good, report.problems
+    return "; ".join(report.notes)

@@ -29,11 +29,11 @@ def screen_text(app: AtomrApp) -> str:
     return "\n".join("".join(segment.text for segment in strip).ljust(width) for strip in strips[:height])
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], bool], seconds: float = 120.0) -> None:
+async def until(pilot: Pilot[None], holds: Callable[[], bool], seconds: float = 120.0, *, every: float = 0.01) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not happen in time"
-        await pilot.pause(0.01)
+        await pilot.pause(every)
     await pilot.pause()
 
 
@@ -81,4 +81,15 @@ async def answered(
     async with opened(assistant, size=size, **options) as (app, pilot):
         await ask(pilot)
         await until(pilot, lambda: done(app))
+        yield app, pilot
+
+
+@asynccontextmanager
+async def asking(
+    assistant: FakeAssistant | None = None, *, size: tuple[int, int] = SMALL, **options: Any
+) -> AsyncIterator[tuple[AtomrApp, Pilot[None]]]:
+    """The program while it answers the question: the plan is there, and the assistant is held back."""
+    async with opened(assistant, size=size, **options) as (app, pilot):
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
         yield app, pilot

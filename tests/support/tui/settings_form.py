@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.app import App
@@ -58,3 +59,14 @@ async def enter(pilot: Pilot[None], key: str, text: str) -> SettingRow:
     row.query_one(Input).value = text
     await pilot.pause()
     return row
+
+
+@asynccontextmanager
+async def shown(
+    save: Callable[[dict[str, Any]], object] = save_settings, *, size: tuple[int, int] = (120, 40), **given: Any
+) -> AsyncIterator[tuple[Form, Pilot[None]]]:
+    """The screen alone, once it has found what is at hand."""
+    app = Form(save, **given)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        yield app, pilot

@@ -1,5 +1,6 @@
 """What the tests of commands share."""
 
 from support.command_line import atomr
+from support.faulty_server import no_waiting, server
 
-__all__ = ["atomr"]
+__all__ = ["atomr", "no_waiting", "server"]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.ann_lee import PLAN, QUESTION, answer_with, knowing, model
 from support.command_line import Atomr
-from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.fake_parts import FakeBackbone, reply
 from support.grown_steps import GROWN_QUESTION, Scripted
 
 from atomr_local.assistant.assistant import Assistant
@@ -23,27 +24,12 @@ from atomr_local.indexing.builds import publishing
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import STRATEGIES
 
-QUESTION = "Who is the father of Ann Lee?"
-PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
 Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
-    """`atomr ask` runs on fakes; the graph knows Ann Lee, the passages hold escape sequences."""
-    backbone = FakeBackbone(PLAN, reply("Bob \x1b[31mLee", evidence=[1]))
-    text = FakeSource(
-        "text", {"Ann Lee father": passages(("Bob\x1b]0;x\x07 Lee", "Bob Lee \x1b[2Jis the father of Ann."))}
-    )
-    graph = FakeSource("graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee"))})
-
-    def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
-        assistant = cls(load_settings(**overrides), backbone)  # type: ignore[arg-type]
-        assistant.parts.sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
-        return assistant
-
-    monkeypatch.setattr(Assistant, "open", classmethod(opened))
-    return backbone
+    return answer_with(monkeypatch, model(), *knowing())
 
 
 @pytest.fixture
@@ -169,27 +155,25 @@ def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, atomr: 
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    "content",
     [
-        (b'1. Who? = Destroy("x")\n', "plan.txt"),
-        (b'1. Who is [2]? = Search("[2]")\n2. Who? = Search("x")\n', "plan.txt"),
-        (b'{"plan": {"compact": 7}}', "plan.txt"),
-        (b"{not json", "plan.txt"),
-        (b"{}", "plan.txt"),
-        (b"", "plan.txt"),
-        (b"\xff\xfe\x00", "plan.txt"),
-        (None, "plan.txt"),
+        b'1. Who? = Destroy("x")\n',
+        b'1. Who is [2]? = Search("[2]")\n2. Who? = Search("x")\n',
+        b'{"plan": {"compact": 7}}',
+        b"{not json",
+        b"{}",
+        b"",
+        b"\xff\xfe\x00",
+        None,
     ],
 )
-def test_a_wrong_plan_file_is_named(
-    fakes: FakeBackbone, atomr: Atomr, tmp_path: Path, content: bytes | None, told: str
-) -> None:
+def test_a_wrong_plan_file_is_named(fakes: FakeBackbone, atomr: Atomr, tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "plan.txt"
     if content is not None:
         file.write_bytes(content)
     error = atomr.refused("ask", QUESTION, "--plan", str(file))
     assert error.startswith("Plan not valid: ")
-    assert told in error
+    assert "plan.txt" in error
     assert "→ " in error
 
 
@@ -198,22 +182,6 @@ def test_an_empty_question_is_refused_with_an_example(fakes: FakeBackbone, atomr
     error = atomr.refused("ask", question)
     assert error.startswith("Input not usable: the question is empty")
     assert "atomr ask" in error
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("ask",),
-        ("ask", QUESTION, "--sources", "text,web"),
-        ("ask", QUESTION, "--sources", ""),
-        ("ask", QUESTION, "--json", "--jsonl"),
-        ("ask", QUESTION, "--nonsense"),
-        ("ask", QUESTION, "extra"),
-        ("asc", QUESTION),
-    ],
-)
-def test_wrong_usage(atomr: Atomr, arguments: tuple[str, ...]) -> None:
-    assert "Error" in atomr.refused(*arguments, status=2)
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])
@@ -285,36 +253,14 @@ def test_a_fallback_plan_is_said_to_be_one(fakes: FakeBackbone, atomr: Atomr) ->
     assert printed.out == f"0. {QUESTION}\n"
 
 
-def test_strategies_config_and_doctor(atomr: Atomr, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert json.loads(atomr("strategies", "--json").out)[0]["name"] == "atomr"
+def test_config_shows_all_but_secrets_and_where_it_lies(
+    atomr: Atomr, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ATOMR_ENDPOINT__API_KEY", "hush")
     out = atomr("config", "show").out
     assert json.loads(out)["web"]["enabled"] is False
     assert "hush" not in out
     assert atomr("config", "path").out.strip() == str(own_home.resolve() / "config.toml")
-
-
-def test_doctor_finds_what_is_broken_and_says_what_to_do(atomr: Atomr, own_home: Path) -> None:
-    findings = json.loads(atomr("doctor", "--json", status=None).out)
-    assert atomr.status == (0 if all(item["state"] == "ok" for item in findings) else 1)
-    assert {"llama-cpp-python", "settings", "starter knowledge"} <= {item["part"] for item in findings}
-
-    (store.index_path("graph", "half")).mkdir(parents=True)
-    (own_home / "config.toml").write_text('model = "gigantic"', encoding="utf-8")
-    broken = {
-        item["part"]: item for item in json.loads(atomr("doctor", "--json", status=1).out) if item["state"] != "ok"
-    }
-    assert {"model", "graph index half"} <= set(broken)
-    assert all(item["advice"] for item in broken.values())
-    assert "broken   graph index half" in atomr("doctor", status=1).out
-
-    (own_home / "config.toml").write_text("model = ", encoding="utf-8")
-    assert "config.toml" in atomr("doctor", status=1).out
-
-
-@pytest.mark.parametrize("command", ["ask", "plan", "strategies", "doctor", "config"])
-def test_every_help_has_an_example(atomr: Atomr, command: str) -> None:
-    assert "Example: atomr " in atomr(command, "--help").out
 
 
 def test_an_error_without_hint_has_no_arrow(capsys: Capture) -> None:

@@ -8,21 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.ann_lee import answer_with
 from support.command_line import Atomr
 from support.fake_parts import FakeBackbone, reply
 
-from atomr_local.assistant.assistant import Assistant
-from atomr_local.settings.schema import load_settings
-
 
 @pytest.fixture(autouse=True)
-def backbone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
-    fake = FakeBackbone(reply("the sun"), reply(), reply("the moon"))
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
-    monkeypatch.setattr(
-        Assistant, "open", classmethod(lambda cls, settings=None, **given: cls(load_settings(**given), fake))
-    )
-    return fake
+def backbone(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
+    return answer_with(monkeypatch, FakeBackbone(reply("the sun"), reply(), reply("the moon")))
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:

@@ -8,7 +8,6 @@ import pytest
 from atomr_local.cli import progress as progress_module
 from atomr_local.cli.output import note
 from atomr_local.cli.progress import Pace, build_progress, report_lost, report_skipped
-from atomr_local.fetching.estimates import duration
 
 
 @dataclass
@@ -40,14 +39,6 @@ def test_rate_and_remaining_time_count_from_where_this_run_began() -> None:
     clock.now += 1
     pace.take("indexing", 1000, 1000, 5_400)
     assert (pace.rate, pace.remaining, str(pace)) == (None, None, "")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0, "0 s"), (89, "89 s"), (600, "10 min"), (12_000, "3 h 20 min"), (187_200, "2 d 4 h")],
-)
-def test_durations(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

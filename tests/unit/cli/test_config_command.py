@@ -14,12 +14,6 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.system import paths
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
-    return tmp_path
-
-
 def run(*arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(config, list(arguments), input=typed)
 
@@ -97,31 +91,31 @@ def test_what_the_environment_sets_is_said_to_hold(monkeypatch: pytest.MonkeyPat
     assert "The environment sets top_k as well" in run("set", "top_k", "5").stderr
 
 
-def test_edit_saves_what_the_editor_wrote(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_saves_what_the_editor_wrote(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("set", "top_k", "4")
-    editor(monkeypatch, home, "text.replace('4', '6') + '# note'")
+    editor(monkeypatch, own_home, "text.replace('4', '6') + '# note'")
     assert run("edit").exit_code == 0
     assert written() == "top_k = 6\n# note"
 
 
-def test_edit_gives_a_wrong_text_back_to_the_editor(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_gives_a_wrong_text_back_to_the_editor(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("set", "top_k", "4")
-    editor(monkeypatch, home, "text.replace('4', 'many')", "text.replace('many', '7')")
+    editor(monkeypatch, own_home, "text.replace('4', 'many')", "text.replace('many', '7')")
     done = run("edit", typed="y\n")
     assert done.exit_code == 0, done.exception
     assert "not valid TOML" in done.stderr
     assert written() == "top_k = 7\n"
 
 
-def test_edit_given_up_leaves_the_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_given_up_leaves_the_file(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("set", "top_k", "4")
-    editor(monkeypatch, home, "'top_k = 0'")
+    editor(monkeypatch, own_home, "'top_k = 0'")
     assert isinstance(run("edit", typed="n\n").exception, SettingsError)
     assert written() == "top_k = 4\n"
 
 
-def test_edit_without_a_change_writes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor(monkeypatch, home, "text")
+def test_edit_without_a_change_writes_nothing(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(monkeypatch, own_home, "text")
     assert "Nothing was changed." in run("edit").stderr
     assert not paths.config_file().exists()
 

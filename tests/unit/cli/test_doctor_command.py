@@ -11,7 +11,6 @@ from support.places import ROOT
 
 from atomr_local import __version__
 from atomr_local.cli import doctor as doctor_command
-from atomr_local.cli import doctor as doctor_deep
 from atomr_local.cli.doctor import Finding
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
@@ -31,27 +30,35 @@ def doctor(atomr: Atomr) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("line", "part", "named"),
+    "wrong",
     [
-        ('embedder = "/nope"', "embedder", "/nope"),
-        ('text_index = "nosuch"', "text index in use", "nosuch"),
-        ('graph_index = "nosuch"', "graph index in use", "nosuch"),
-        ('adapter = "nosuch"', "adapter", "nosuch"),
-        ('adapter = "/nope.gguf"', "adapter", "/nope.gguf"),
-        ('strategy = "nosuch"', "strategy", "nosuch"),
-        ("strategies.rag.topk = 3", "options of rag", "topk"),
-        ("strategies.rag.top_k = 99", "options of rag", "at most 50"),
-        ('retrieval.reranker = "/nope"', "reranker", "/nope"),
-        ('endpoint.url = "bogus"', "endpoint", "bogus"),
+        [("model = ", "settings", "config.toml")],
+        [
+            ('model = "gigantic"', "model", "gigantic"),
+            ('embedder = "/nope"', "embedder", "/nope"),
+            ('text_index = "nosuch"', "text index in use", "nosuch"),
+            ('graph_index = "nosuch"', "graph index in use", "nosuch"),
+            ('strategy = "nosuch"', "strategy", "nosuch"),
+            ("strategies.rag.topk = 3", "options of rag", "topk"),
+            ('retrieval.reranker = "/nope"', "reranker", "/nope"),
+        ],
+        [
+            ('adapter = "nosuch"', "adapter", "nosuch"),
+            ("strategies.rag.top_k = 99", "options of rag", "at most 50"),
+        ],
+        [('adapter = "/nope.gguf"', "adapter", "/nope.gguf")],
+        [('endpoint.url = "bogus"', "endpoint", "bogus")],
     ],
+    ids=["no TOML", "names", "an adapter by name", "an adapter by path", "endpoint"],
 )
 def test_what_the_settings_choose_and_is_not_there(
-    atomr: Atomr, own_home: Path, line: str, part: str, named: str
+    atomr: Atomr, own_home: Path, wrong: list[tuple[str, str, str]]
 ) -> None:
-    (own_home / "config.toml").write_text(line)
-    found = doctor(atomr)[part]
-    assert named in found["detail"]
-    assert found["advice"]
+    (own_home / "config.toml").write_text("\n".join(line for line, _, _ in wrong))
+    found = doctor(atomr)
+    for _, part, named in wrong:
+        assert named in found[part]["detail"]
+        assert found[part]["advice"]
 
 
 def test_options_are_looked_at_and_those_of_a_strategy_that_is_not_installed_are_no_fault(
@@ -76,6 +83,7 @@ def test_an_index_without_its_parts(atomr: Atomr) -> None:
     for kind in store.KINDS:
         with publishing.resumable(kind, "mine") as scratch:
             publishing.publish(scratch, store.Manifest(kind, "mine", {"articles": 1}, []))
+    assert "broken   text index mine" in atomr("doctor", status=1).out
     found = doctor(atomr)
     assert found["text index mine"]["detail"] == "passages.lance is missing"
     assert found["graph index mine"]["detail"] == "oxigraph and names.sqlite are missing"
@@ -91,7 +99,7 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
     def works(_settings: object) -> list[Finding]:
         return [Finding("second", "missing", "not there", facts={"of": 3})]
 
-    monkeypatch.setattr(doctor_deep, "CHECKS", {"first": fails, "second": works})
+    monkeypatch.setattr(doctor_command, "CHECKS", {"first": fails, "second": works})
     found = findings(atomr, "--deep")[-2:]
     assert atomr.status == 1
     assert found == [
@@ -99,6 +107,9 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
         {"part": "second", "state": "missing", "detail": "not there", "advice": "", "facts": {"of": 3}},
     ]
     assert "first" not in doctor(atomr)  # not without --deep
+
+
+_NOT_THERE = "but the model could not be run there; the processor runs it"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +120,8 @@ def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
         (True, -1, -1, "used: all layers of the model go there"),
         (True, 20, 20, "used: 20 layers of the model go there"),
         (True, 0, 0, "not used: llama.cpp can use one, and llm.gpu_layers is 0"),
-        (True, 20, 0, "not used: llama.cpp can use one, but the model could not be run there; the processor runs it"),
-        (
-            True,
-            -1,
-            None,
-            "not used: llama.cpp can use one, but the model could not be run there; the processor runs it",
-        ),
+        (True, 20, 0, f"not used: llama.cpp can use one, {_NOT_THERE}"),
+        (True, -1, None, f"not used: llama.cpp can use one, {_NOT_THERE}"),
     ],
 )
 def test_the_line_that_says_what_the_library_can_do_with_a_gpu(
@@ -148,7 +154,9 @@ def test_it_tells_how_the_program_was_installed_and_which_extras_it_has(
     atomr: Atomr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_command, "installed_extras", lambda: {"starter": True, "serve": True, "zim": False})
-    [own] = [item for item in findings(atomr) if item["part"] == "atomr-local"]
+    found = findings(atomr)
+    assert {"llama-cpp-python", "settings", "starter knowledge"} <= {item["part"] for item in found}
+    [own] = [item for item in found if item["part"] == "atomr-local"]
     assert own["state"] == "ok"
     assert own["detail"] == f"{__version__}, installed from {ROOT}; extras: starter, serve; not installed: zim"
     monkeypatch.setattr(doctor_command, "installed_extras", dict)

@@ -21,6 +21,14 @@ def run(*arguments: str, given: str | None = None) -> str:
     return CliRunner().invoke(examples, arguments, input=given, catch_exceptions=False).output
 
 
+def written(text: str) -> Path:
+    """The file of examples, with this text."""
+    path: Path = paths.examples_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def add(question: str = QUESTION, plan: str = PLAN) -> str:
     return run("add", "--question", question, "--plan", "-", given=plan)
 
@@ -53,9 +61,7 @@ def test_an_example_is_marked_with_the_indexes_that_it_may_quote(monkeypatch: py
 
 def test_an_example_of_an_earlier_version_may_quote_all_that_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_PRIVACY__INDEXES", "notes,diary")
-    path: Path = paths.examples_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"question": QUESTION, "plan": PLAN}), encoding="utf-8")
+    written(json.dumps({"question": QUESTION, "plan": PLAN}))
     assert run("list").endswith("(may quote what is private: notes, diary)\n")
 
 
@@ -80,9 +86,7 @@ def test_a_number_that_is_not_there_is_told() -> None:
 
 
 def test_lines_that_are_no_examples_are_named_and_kept() -> None:
-    path: Path = paths.examples_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("my notes\n", encoding="utf-8")
+    path = written("my notes\n")
     assert "line 1" in add()
     assert path.read_text(encoding="utf-8").splitlines()[0] == "my notes"
     run("remove", "1")
@@ -95,10 +99,8 @@ def test_hostile_questions_reach_no_terminal_raw() -> None:
 
 
 def test_a_broken_line_with_the_same_question_is_kept_too() -> None:
-    path: Path = paths.examples_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
     broken = json.dumps({"question": QUESTION, "plan": "1. Who is [9]?"})
-    path.write_text(f"{broken}\n\n", encoding="utf-8")
+    path = written(f"{broken}\n\n")
     add()
     assert path.read_text(encoding="utf-8").splitlines()[:2] == [broken, ""]
     run("remove", "1")

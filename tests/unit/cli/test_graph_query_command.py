@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Atomr
+from support.homes import home_fixtures
 
 from atomr_local.indexing.graph_index.index import build_graph_index
 
@@ -18,21 +19,15 @@ MANY = ("SELECT ?p { ?s ?p ?o . ?a ?b ?c . ?d ?e ?f }", "--limit", "1000000000")
 NAMES = "SELECT ?name ?nothing { ?s rdfs:label ?name } ORDER BY ?name"
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
+def build(home: Path) -> None:
     facts = home / "facts.jsonl"
     towns = [{"s": f"town {number:03}", "p": "country", "o": "Far\tland\x1b[2J"} for number in range(300)]
     facts.write_text("".join(json.dumps(fact) + "\n" for fact in towns))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        build_graph_index([facts], "towns")
-    return home
+    build_graph_index([facts], "towns")
 
 
-@pytest.fixture(autouse=True)
-def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(home))
+built_home, copied_home = home_fixtures(build)
+pytestmark = pytest.mark.usefixtures("copied_home")
 
 
 @pytest.fixture

@@ -6,17 +6,15 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.ann_lee import answer_with
 from support.command_line import Atomr
 from support.fake_parts import FakeBackbone, reply
 
-from atomr_local.assistant.assistant import Assistant
 from atomr_local.assistant.history.store import History, history_file
 from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.settings.schema import load_settings
 
 QUESTION = "Who is Ann Lee?"
 DIRECT = ("--strategy", "closed-book")
@@ -24,13 +22,7 @@ DIRECT = ("--strategy", "closed-book")
 
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
-    backbone = FakeBackbone(reply("Bob Lee"))
-
-    def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
-        return cls(load_settings(**overrides), backbone)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Assistant, "open", classmethod(opened))
-    return backbone
+    return answer_with(monkeypatch, FakeBackbone(reply("Bob Lee")))
 
 
 def trace(question: str = QUESTION, said: str = "a doctor") -> Trace:
@@ -192,11 +184,6 @@ def test_wrong_usage_of_history(atomr: Atomr, arguments: tuple[str, ...]) -> Non
     assert "Error" in atomr.refused("history", *arguments, status=2)
     with History.open() as history:
         assert history.count() == 1
-
-
-@pytest.mark.parametrize("command", [[], ["list"], ["show"], ["export"], ["import"], ["delete"]])
-def test_every_history_help_has_an_example(atomr: Atomr, command: list[str]) -> None:
-    assert "Example: atomr history " in atomr("history", *command, "--help").out
 
 
 def test_repair_checks_every_question_and_mends_the_file(atomr: Atomr) -> None:

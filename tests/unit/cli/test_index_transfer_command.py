@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import support.faulty_server as faulty
 from support.command_line import Atomr, exit_status
 from support.faulty_server import FaultyServer
+from support.homes import at_home
 
-from atomr_local.cli import downloads as index_file
-from atomr_local.fetching.client import Client
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.system import paths
 
 PATH = "/indexes/facts.tar.zst"
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
-
-    def impatient(**given: object) -> Client:
-        return Client(sleep=lambda _: None, timeout=60, tries=3, **given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(index_file, "Client", impatient)
-
-
-@pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with faulty.faulty_server() as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +26,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     home = tmp_path_factory.mktemp("maker")
     facts = home / "facts.jsonl"
     facts.write_text('{"s": "Como", "p": "country", "o": "Italy"}\n')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
+    with at_home(home):
         build_graph_index([facts], "facts")
         assert exit_status("indexes", "export", "facts", str(home / "facts.tar.zst"), "--licence", "CC0 \x1b[2J") == 0
         assert exit_status("indexes", "export", "facts", str(home / "facts.tar.zst")) == 1
@@ -62,17 +44,6 @@ def test_import_tells_what_it_is_and_where_it_is_from(exported: tuple[Path, str]
     assert "Como" in atomr("graph", "find", "Como", "--graph-index", "theirs").out
     assert "--replace" in atomr("indexes", "import", str(exported[0]), "--name", "theirs", status=1).err
     atomr("indexes", "import", str(exported[0]), "--name", "../x", status=1)
-
-
-def test_a_private_index_is_written_for_others_only_if_it_is_said(tmp_path: Path, atomr: Atomr) -> None:
-    facts = tmp_path / "facts.jsonl"
-    facts.write_text('{"s": "Como", "p": "country", "o": "Italy"}\n')
-    build_graph_index([facts], "mine")
-    atomr("indexes", "private", "mine")
-    file = tmp_path / "mine.tar.zst"
-    assert "--share-private" in atomr("indexes", "export", "mine", str(file), status=1).err
-    assert not file.exists()
-    atomr("indexes", "export", "mine", str(file), "--share-private")
 
 
 def test_pull_resumes_checks_and_leaves_no_file(atomr: Atomr, exported: tuple[Path, str], server: FaultyServer) -> None:

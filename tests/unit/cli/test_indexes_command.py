@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
+from support.processes import dead_process
 
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -56,22 +55,6 @@ def test_nothing_in_a_manifest_or_a_folders_name_drives_the_terminal(atomr: Atom
     for arguments in ((), ("--json",)):
         out, err = atomr("indexes", "list", *arguments)
         assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("list", "extra"), ("list", "--nonsense"), ("nonsense",), ("verify", "a", "b"), ("remove",), ("remove", "text"),
-        ("remove", "web", "mine", "--yes"), ("remove", "text", "mine"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(arguments: tuple[str, ...], atomr: Atomr) -> None:
-    assert atomr("indexes", *arguments, status=2).out == ""
-
-
-def test_help_has_an_example(atomr: Atomr) -> None:
-    for arguments in ((), ("list",), ("verify",), ("remove",)):
-        assert "Example: atomr indexes " in atomr("indexes", *arguments, "--help").out
 
 
 @pytest.mark.slow
@@ -144,9 +127,7 @@ def test_what_goes_on_and_what_does_not_is_told_alike(atomr: Atomr) -> None:
 def test_an_index_that_was_set_aside_is_put_back(atomr: Atomr) -> None:
     publish("mine")
     place = store.index_path("text", "mine")
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    place.rename(place.with_name(f".mine.old-{process.pid}-abc"))
+    place.rename(place.with_name(f".mine.old-{dead_process()}-abc"))
     assert "text mine is set aside." in atomr("indexes", "list").err
     assert atomr("indexes", "remove", "text", "mine", "--unfinished", "--yes").out == "mine: put back, 0 B freed\n"
     assert atomr("indexes", "list").out.startswith("text   mine ")

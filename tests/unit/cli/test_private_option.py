@@ -21,10 +21,8 @@ flush = DocumentsBuild._flush
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
+def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "SentenceEmbedder", lambda *_, **__: FakeEmbedder())
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -72,7 +70,8 @@ def test_a_graph_and_an_imported_index_can_be_private(atomr: Atomr, tmp_path: Pa
     atomr("graph", "build", str(facts), "--name", "facts", "--private")
     assert private() == ["facts"]
     file = tmp_path / "facts.tar.zst"
-    atomr("indexes", "export", "facts", str(file), status=1)
+    assert "--share-private" in atomr("indexes", "export", "facts", str(file), status=1).err
+    assert not file.exists()
     atomr("indexes", "export", "facts", str(file), "--share-private")
     atomr("indexes", "import", str(file), "--name", "theirs", "--private")
     assert private() == ["facts", "theirs"]
@@ -112,10 +111,9 @@ def test_only_the_owner_may_read_a_private_index_and_its_archive(
         os.umask(before)
 
 
-def test_an_index_counts_as_private_while_the_settings_cannot_be_read(home: Path) -> None:
+def test_an_index_counts_as_private_while_the_settings_cannot_be_read(own_home: Path) -> None:
     assert not is_private("notes")
-    home.mkdir()
-    (home / "config.toml").write_text("model = ")
+    (own_home / "config.toml").write_text("model = ")
     assert is_private("notes")
 
 

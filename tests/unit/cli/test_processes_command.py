@@ -25,9 +25,8 @@ def run(*arguments: str, given: str | None = None) -> str:
 
 
 @pytest.fixture(autouse=True)
-def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Process]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
     """Processes that were done again; each step then has an observation of its own."""
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
     made: list[Process] = []
 
     def do_again(_self: Assistant, process: Process) -> Process:

@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
+from support.starter_parts import embedder_directory
 
-from atomr_local.errors import MissingPartError
 from atomr_local.indexing import store
-from atomr_local.models.catalog.find import starter_embedder_path
+from atomr_local.settings.schema import load_settings
 from atomr_local.system import paths
-
-
-@pytest.fixture
-def embedder() -> None:
-    try:
-        starter_embedder_path()
-    except MissingPartError as error:
-        pytest.skip(f"no embedder: {error}")
+from atomr_local.tui.screens.library.forms import library_items
 
 
 @pytest.fixture
@@ -33,7 +26,8 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_build_then_search(embedder: None, corpus: Path, atomr: Atomr) -> None:
+def test_build_then_search(corpus: Path, atomr: Atomr) -> None:
+    embedder_directory()
     out, err = atomr("text", "build", str(corpus), "--name", "mine")
     assert out.startswith("mine: 2 passages of 2 articles, ")
     assert "1 line was skipped" in err
@@ -55,14 +49,14 @@ def test_build_then_search(embedder: None, corpus: Path, atomr: Atomr) -> None:
     assert atomr("text", "search", "?", "--json") == ("[]\n", "")
 
 
-def test_limit_and_replacing(embedder: None, corpus: Path, atomr: Atomr) -> None:
+def test_limit_and_replacing(fake_embedder: None, corpus: Path, atomr: Atomr) -> None:
     for limit in ("2", "1"):
         atomr("text", "build", str(corpus), "--name", "mine", "--limit", limit, "--format", "jsonl")
     assert store.read_manifest(store.index_path("text", "mine")).counts["articles"] == 1
 
 
 def test_the_starter_is_built_on_first_search(
-    embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path, atomr: Atomr
+    fake_embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path, atomr: Atomr
 ) -> None:
     shipped = tmp_path / "shipped"
     shipped.mkdir()
@@ -70,34 +64,6 @@ def test_the_starter_is_built_on_first_search(
     monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: shipped)
     assert json.loads(atomr("text", "search", "lake", "--json", "-k", "1").out)[0]["title"] == "Lake Como"
     assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 2
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("build",),
-        ("build", "file.jsonl"),
-        ("build", "file.jsonl", "--name", "a", "--limit", "0"),
-        ("build", "file.jsonl", "--name", "a", "--format", "pdf"),
-        ("remove", "--name", "a"),
-        ("remove", "Title"),
-        ("search",),
-        ("search", "a", "b"),
-        ("search", "a", "-k", "0"),
-        ("search", "a", "-k", "many"),
-        ("search", "a", "--nonsense"),
-        ("nonsense",),
-    ],
-)
-def test_wrong_usage(arguments: tuple[str, ...], atomr: Atomr) -> None:
-    out, err = atomr("text", *arguments, status=2)
-    assert out == ""
-    assert "Error: " in err
-
-
-@pytest.mark.parametrize("arguments", [(), ("build",), ("search",), ("remove",)])
-def test_help_has_an_example(arguments: tuple[str, ...], atomr: Atomr) -> None:
-    assert "Example: atomr text " in atomr("text", *arguments, "--help").out
 
 
 def error_of(err: str) -> tuple[str, str]:
@@ -108,7 +74,8 @@ def error_of(err: str) -> tuple[str, str]:
     return lines[0], lines[1]
 
 
-def test_errors_in_plain_words(atomr: Atomr, embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_plain_words(atomr: Atomr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder_directory()
     story = tmp_path / "story.data"
     story.write_text("Once upon a time\n")
     message, hint = error_of(atomr.refused("text", "build", str(story), "--name", "mine"))
@@ -130,7 +97,7 @@ def test_errors_in_plain_words(atomr: Atomr, embedder: None, tmp_path: Path, mon
     assert error_of(atomr.refused("text", "search", "a"))[0].startswith("Part missing: ")
 
 
-def test_a_missing_input(embedder: None, tmp_path: Path, atomr: Atomr) -> None:
+def test_a_missing_input(fake_embedder: None, tmp_path: Path, atomr: Atomr) -> None:
     err = atomr("text", "build", str(tmp_path / "absent.jsonl"), "--name", "mine", status=1).err
     assert "absent.jsonl cannot be read: No such file" in err
     assert store.list_indexes() == []
@@ -195,27 +162,82 @@ def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize(
+    ("kind", "place", "resumed"),
+    [
+        ("text", "text_index.table.PassageTable", "Resuming an unfinished build after 2 passages."),
+        ("graph", "graph_index.names.writer.NamesWriter", "Resuming an unfinished build."),
+    ],
+)
 def test_a_build_that_is_interrupted_tells_that_it_can_go_on(
-    atomr: Atomr, fake_embedder: None, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    atomr: Atomr,
+    fake_embedder: None,
+    corpus: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    place: str,
+    resumed: str,
 ) -> None:
+    if kind == "graph":
+        corpus.write_text('{"s": "Lake Como", "p": "country", "o": "Italy"}\n')
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_index.build.TextBuild.run", interrupt)
-        told = atomr("text", "build", str(corpus), "--name", "mine", status=130).err
+        patch.setattr("atomr_local.indexing.graph_index.build.GraphBuild.run", interrupt)
+        told = atomr(kind, "build", str(corpus), "--name", "mine", status=130).err
     assert "to resume" not in told, "nothing was done yet"
     with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.text_index.table.PassageTable.index", interrupt)
-        told = atomr("text", "build", str(corpus), "--name", "mine", status=130).err
+        patch.setattr(f"atomr_local.indexing.{place}.index", interrupt)
+        told = atomr(kind, "build", str(corpus), "--name", "mine", status=130).err
     assert "Run the same command again to resume" in told
-    assert "Resuming an unfinished build after 2 passages." in atomr("text", "build", str(corpus), "--name", "mine").err
+    assert resumed in atomr(kind, "build", str(corpus), "--name", "mine").err
 
 
-def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
-    atomr: Atomr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = tmp_path / "facts.jsonl"
-    facts.write_text('{"s": "Lake Como", "p": "country", "o": "Italy"}\n')
-    with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.graph_index.names.writer.NamesWriter.index", interrupt)
-        told = atomr("graph", "build", str(facts), "--name", "mine", status=130).err
-    assert "Run the same command again to resume" in told
-    assert "Resuming an unfinished build." in atomr("graph", "build", str(facts), "--name", "mine").err
+# Indexes built words first, several at once, and private ones.
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> tuple[str, str]:
+    embedder_directory()
+    texts = {"wiki": "Lake Como is a deep lake in Lombardy.", "notes": "We rented a yellow boat on Lake Como."}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "title": name.title(), "text": text}))
+    return str(tmp_path / "wiki.jsonl"), str(tmp_path / "notes.jsonl")
+
+
+@pytest.mark.slow
+def test_words_first_then_vectors(atomr: Atomr, corpora: tuple[str, str]) -> None:
+    wiki, notes = corpora
+    err = atomr("text", "build", wiki, "--name", "wiki", "--vectors", "later").err
+    assert "It answers at once; `atomr text embed wiki`" in err
+    assert "words first: no vectors yet" in atomr("indexes", "list").out
+    (item,) = [item for item in library_items(load_settings()) if item.name == "wiki"]
+    assert item.fillable
+    assert "words first" in item.details[1]
+    told = atomr("doctor", status=None).out
+    assert atomr.status in (0, 1) and "words first: no vectors yet (`atomr text embed wiki` makes them)" in told
+
+    atomr("text", "build", notes, "--name", "notes")
+    found = json.loads(
+        atomr("text", "search", "who had a boat on Lake Como", "--text-index", "wiki,notes", "--json").out
+    )
+    assert (found[0]["title"], found[0]["locator"]["index"]) == ("Notes", "notes")
+    assert "(notes: 1#0)" in atomr("text", "search", "boat", "--text-index", "wiki,notes").out
+    listed = {item["name"]: item["vectors"] for item in json.loads(atomr("indexes", "list", "--json").out)}
+    assert (listed["wiki"]["state"], listed["notes"]["state"]) == ("part", "all")
+
+    assert atomr("text", "embed", "wiki").out == "wiki: all 1 passages have a vector\n"
+    assert "vectors" not in store.read_manifest(store.index_path("text", "wiki")).settings
+    assert "no text index named 'nothing'" in atomr("text", "embed", "nothing", status=1).err
+
+
+@pytest.mark.slow
+def test_private_indexes(atomr: Atomr, corpora: tuple[str, str]) -> None:
+    atomr("text", "build", corpora[1], "--name", "notes")
+    assert "no index named 'nothing'" in atomr("indexes", "private", "nothing", status=1).err
+    atomr("indexes", "private", "notes")
+    assert load_settings().privacy.indexes == "notes"
+    assert "; private" in atomr("indexes", "list").out
+    ask = ("ask", "Who rented a boat?", "--web", "--strategy", "rag", "--sources", "text", "--text-index", "notes")
+    assert "the index notes is private, and web search is on" in atomr(*ask, status=1).err
+    atomr("indexes", "private", "notes", "--off")
+    assert load_settings().privacy.indexes == ""

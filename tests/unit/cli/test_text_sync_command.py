@@ -16,9 +16,10 @@ import pytest
 from support.command_line import Atomr
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH, ROOT
+from support.starter_parts import embedder_directory
 
 from atomr_local.cli.commands import text as text_sync
-from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
+from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import rebuild_words
 from atomr_local.indexing.embedding import embedder as embedding
@@ -27,7 +28,6 @@ from atomr_local.indexing.text_index.document_catalog import listed_documents
 from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
 from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.indexing.verify import verify_indexes
-from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.system.installation import add_extra
 
@@ -353,10 +353,7 @@ def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str], told: li
 @pytest.mark.slow
 def test_a_folder_is_followed_until_ctrl_c(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles")
-    try:
-        starter_embedder_path()
-    except MissingPartError as error:
-        pytest.skip(f"no embedder: {error}")
+    embedder_directory()
     root = tmp_path / "notes"
     root.mkdir()
     (root / "bees.txt").write_text("Bees make honey.")

@@ -71,16 +71,3 @@ def test_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch, atomr: Atomr)
     title, hint = atomr("web", "search", "eclipse", "--web", status=1).err.splitlines()
     assert title == "Source failed: the search engine did not answer within 2.5 seconds"
     assert hint.startswith("  → ")
-
-
-@pytest.mark.parametrize(
-    "arguments", [("search",), ("search", "a", "-k", "0"), ("search", "a", "-k", "21"), ("fetch", "a")]
-)
-def test_wrong_usage(searches: list, arguments: tuple[str, ...], atomr: Atomr) -> None:
-    assert atomr("web", *arguments, status=2).out == ""
-    assert searches == []
-
-
-def test_help_has_an_example(atomr: Atomr) -> None:
-    for arguments in ((), ("search",)):
-        assert "Example: atomr web search" in atomr("web", *arguments, "--help").out

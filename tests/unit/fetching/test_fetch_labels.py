@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -11,9 +10,9 @@ from urllib.parse import parse_qs
 import click
 import pytest
 import support.faulty_server as faulty
+from support.command_line import Atomr
 from support.faulty_server import FaultyServer
 
-from atomr_local.cli.main import main
 from atomr_local.fetching.wikidata import unlabelled_in
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import index_path
@@ -43,15 +42,15 @@ def api(handler: faulty.Handler) -> bytes:
 
 
 @pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with faulty.faulty_server() as found:
-        found.pages[API] = api
-        yield found
+def server(server: FaultyServer) -> FaultyServer:
+    server.pages[API] = api
+    return server
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
+@pytest.fixture
+def labels(server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> Atomr:
+    """The command, up to the index that lacks them."""
+    return Atomr(capsys, "fetch", "wikidata", "--base-url", server.url + API, "--yes", "--labels-for")
 
 
 @pytest.fixture
@@ -59,14 +58,6 @@ def facts(tmp_path: Path) -> Path:
     file = tmp_path / "facts.nt"
     file.write_text(FACTS, encoding="utf-8")
     return file
-
-
-def run(arguments: list[str]) -> int:
-    try:
-        main(arguments)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    return 0
 
 
 def capital() -> tuple[list[str], str]:
@@ -78,10 +69,9 @@ def capital() -> tuple[list[str], str]:
 
 
 def test_the_labels_that_lack_are_fetched_and_built_in(
-    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
+    facts: Path, server: FaultyServer, atomr: Atomr, labels: Atomr
 ) -> None:
-    assert run(["graph", "build", str(facts), "--name", "t"]) == 0
-    told = capsys.readouterr().err
+    told = atomr("graph", "build", str(facts), "--name", "t").err
     assert "3 entities, units and properties have no label in en, such as Q7, Q239, P36" in told
     assert "atomr fetch wikidata --labels-for t" in told
     answers, notes = capital()
@@ -89,39 +79,30 @@ def test_the_labels_that_lack_are_fetched_and_built_in(
     assert "Belgium — capital: Q239 (no label)." in notes
     assert "Q239: no label in this graph: `atomr fetch wikidata --labels-for t` adds labels" in notes
 
-    options = ["--base-url", server.url + API, "--yes", "--build", "t", "--contact", "you@example.org"]
-    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    options = ("t", "--build", "t", "--contact", "you@example.org")
+    assert "1 without a label are not Wikidata's" in labels(*options).err
     assert [request[0] for request in server.requests] == ["GET", "GET"], "one for items, one for properties"
-    assert "1 without a label are not Wikidata's" in capsys.readouterr().err
     answers, notes = capital()
     assert answers == ["Brussels"]
     assert "no label" not in notes
     found = unlabelled_in("t")
     assert (len(found.items), len(found.properties), found.others) == (0, 0, 1)
 
-    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    labels(*options)
     assert len(server.requests) == 2, "nothing lacks any more"
 
 
-def test_without_build_the_command_is_told(
-    facts: Path, server: FaultyServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_build_the_command_is_told(facts: Path, labels: Atomr, tmp_path: Path) -> None:
     build_graph_index([facts], "t")
     target = tmp_path / "labels.jsonl"
-    options = ["--base-url", server.url + API, "--yes", "--to", str(target)]
-    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
-    assert capsys.readouterr().out == f"atomr graph build {facts} {target} --name t\n"
+    assert labels("t", "--to", str(target)).out == f"atomr graph build {facts} {target} --name t\n"
     assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == ["Q239", "P36"]
 
 
-def test_what_cannot_be_done_is_told_before_anything_is_asked(
-    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base = ["fetch", "wikidata", "--base-url", server.url + API, "--yes", "--labels-for"]
-    assert run([*base, "none"]) == 1
-    assert "no graph index named 'none'" in capsys.readouterr().err
-    assert run([*base, "t", "--entities", str(facts)]) == 2
-    assert run([*base, "t", "--build", "other"]) == 2
+def test_what_cannot_be_done_is_told_before_anything_is_asked(facts: Path, server: FaultyServer, labels: Atomr) -> None:
+    assert "no graph index named 'none'" in labels("none", status=1).err
+    labels("t", "--entities", str(facts), status=2)
+    labels("t", "--build", "other", status=2)
     assert not server.requests
 
 
@@ -137,12 +118,8 @@ def test_units_without_a_label_are_counted(tmp_path: Path) -> None:
     assert (list(found.items), list(found.properties)) == ([999], [2067])
 
 
-def test_a_lower_number_of_tries_leaves_a_part_that_is_gone_on_with(
-    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refusal_leaves_a_part_that_is_gone_on_with(facts: Path, server: FaultyServer, labels: Atomr) -> None:
     build_graph_index([facts], "t")
     server.faults[API] = [faulty.status(403)]
-    options = ["--base-url", server.url + API, "--yes"]
-    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 1
-    assert "status 403" in click.unstyle(capsys.readouterr().err)
-    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    assert "status 403" in click.unstyle(labels("t", status=1).err)
+    labels("t")

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs
 import click
 import pytest
 import support.faulty_server as faulty
+from support.command_line import Atomr
 from support.faulty_server import FaultyServer
 
 from atomr_local.assistant.wishes import WikidataWish
 from atomr_local.cli.fetch import fetch_wikidata, wikidata, wikidata_wish
-from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching import wikidata as slices
 from atomr_local.fetching import wikidata as wikibase
@@ -116,10 +116,9 @@ def api() -> Api:
 
 
 @pytest.fixture
-def server(api: Api) -> Iterator[FaultyServer]:
-    with faulty.faulty_server() as found:
-        found.pages[API] = api
-        yield found
+def server(api: Api, server: FaultyServer) -> FaultyServer:
+    server.pages[API] = api
+    return server
 
 
 @pytest.fixture
@@ -415,37 +414,17 @@ def test_where_it_goes(tmp_path: Path, own_home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_fetched_and_built_and_built_again(
-    server: FaultyServer, tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fetched_and_built_and_built_again(server: FaultyServer, tmp_path: Path, own_home: Path, atomr: Atomr) -> None:
     listed = tmp_path / "list.txt"
     listed.write_text("Q1\nQ8\n")
-    command = ["fetch", "wikidata", "--entities", str(listed), "--base-url", server.url + API, "--yes"]
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--build", "films"])
-    assert ended.value.code == 0
-    assert "facts on" in capsys.readouterr().out
+    command = ("fetch", "wikidata", "--entities", str(listed), "--base-url", server.url + API, "--yes")
+    assert "facts on" in atomr(*command, "--build", "films").out
     assert (own_home / "indexes" / "graph" / "films" / "manifest.json").is_file()
     count = len(server.requests)
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--build", "more"])
-    assert ended.value.code == 0
-    assert "already exists" in capsys.readouterr().err
+    assert "already exists" in atomr(*command, "--build", "more").err
     assert len(server.requests) == count  # an index that is built later asks nobody
     assert (own_home / "indexes" / "graph" / "more" / "manifest.json").is_file()
-
-
-@pytest.mark.slow
-def test_the_command_that_builds_is_told(
-    server: FaultyServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    listed = tmp_path / "list.txt"
-    listed.write_text("Q1\n")
     out = tmp_path / "out.jsonl"
-    fixed = ["--entities", str(listed), "--base-url", server.url + API, "--to", str(out), "--yes"]
-    with pytest.raises(SystemExit) as ended:
-        main(["fetch", "wikidata", *fixed, "--languages", "de"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == (
+    assert atomr(*command, "--to", str(out), "--languages", "de").out == (
         f"atomr graph build {out} --entities {out}.entities.txt --name list --language de\n"
     )

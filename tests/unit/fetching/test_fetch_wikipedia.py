@@ -16,6 +16,7 @@ from typing import Any
 import click
 import pytest
 import support.faulty_server as faulty
+from support.command_line import Atomr
 from support.faulty_server import FaultyServer
 from support.places import SCRIPTS
 
@@ -23,25 +24,13 @@ from atomr_local.assistant.wishes import WikipediaWish, size_of
 from atomr_local.cli import fetch as module
 from atomr_local.cli.commands import text
 from atomr_local.cli.fetch import fetch_wikipedia, wikipedia
-from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError
 from atomr_local.fetching.download import parse_sums
-from atomr_local.fetching.estimates import transfer_time
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
-
-
-@pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with faulty.faulty_server() as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @pytest.fixture
@@ -154,15 +143,20 @@ def test_as_much_of_a_dump_as_fits(
     assert sorted(there(tmp_path / "new").values()) == sorted(bodies)
 
 
-def test_nothing_fits(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--max-size", "39kB"], r"40\.0 kB, more than"),
+        (["--language", "xyz"], "no dump"),
+        (["--base-url", "ftp://x"], "not an address"),
+    ],
+)
+def test_what_cannot_be_fetched(
+    server: FaultyServer, client: Client, tmp_path: Path, options: list[str], told: str
+) -> None:
     dump(server, "20261101", PARTS)
-    with pytest.raises(FetchError, match=r"40\.0 kB, more than"):
-        fetch(client, server, tmp_path / "new", "--max-size", "39kB")
-
-
-def test_no_such_wiki(server: FaultyServer, client: Client, tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match="no dump"):
-        fetch(client, server, tmp_path / "new", "--language", "xyz")
+    with pytest.raises(FetchError, match=told):
+        fetch(client, server, tmp_path / "new", *options)
 
 
 def test_names_in_a_list_of_checksums_are_not_trusted() -> None:
@@ -236,11 +230,6 @@ def test_wrong_usage(options: list[str]) -> None:
     assert options[0] in caught.value.format_message()
 
 
-def test_an_address_that_is_none(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match="not an address"):
-        fetch_wikipedia(client, arguments(["--base-url", "ftp://x", "--to", str(tmp_path)]))
-
-
 @pytest.mark.parametrize(
     ("text", "size"), [("500MB", 500_000_000), ("1.5 g", 1_500_000_000), ("7", 7), ("2kb", 2000), ("", 0)]
 )
@@ -252,11 +241,6 @@ def test_sizes(text: str, size: int) -> None:
 def test_sizes_that_are_none(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a size"):
         size_of(text)
-
-
-def test_times() -> None:
-    assert transfer_time(600_000_000, 0) == "about 60 s at 10.0 MB/s, 10 min at 1 MB/s"
-    assert transfer_time(600_000_000, 500_000) == "about 20 min at 500.0 kB/s"
 
 
 @pytest.mark.slow
@@ -283,39 +267,27 @@ def test_as_a_program(server: FaultyServer, tmp_path: Path) -> None:
 
 
 def test_fetched_and_built_at_once(
-    server: FaultyServer, own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: FaultyServer, own_home: Path, monkeypatch: pytest.MonkeyPatch, atomr: Atomr
 ) -> None:
     hub(server, "simple", ["20231101"], BODIES[:1])
     built = []
     monkeypatch.setattr(text.build, "callback", lambda **given: built.append(given))
-    command = ["fetch", "wikipedia", "--kind", "parquet", "--base-url", server.url, "--yes", "--limit", "2"]
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--build", "towns"])
-    assert ended.value.code == 0
+    command = ("fetch", "wikipedia", "--kind", "parquet", "--base-url", server.url, "--yes", "--limit", "2")
+    atomr(*command, "--build", "towns")
     (given,) = built
     assert given["inputs"] == tuple((own_home / "downloads").glob("*.parquet"))
     assert (given["name"], given["limit"], given["format_"], given["add"]) == ("towns", 2, "auto", False)
-    with pytest.raises(SystemExit):
-        main(command)
-    assert capsys.readouterr().out.endswith("--name wikipedia-simple --limit 2\n")
+    assert atomr(*command).out.endswith("--name wikipedia-simple --limit 2\n")
 
 
-def test_a_name_that_is_none_is_told_before_anything_is_fetched(
-    server: FaultyServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["fetch", "wikipedia", "--base-url", server.url, "--yes", "--build", "../x"])
-    assert ended.value.code == 1
+def test_a_name_that_is_none_is_told_before_anything_is_fetched(server: FaultyServer, atomr: Atomr) -> None:
+    atomr("fetch", "wikipedia", "--base-url", server.url, "--yes", "--build", "../x", status=1)
     assert server.requests == []
-    assert "Traceback" not in capsys.readouterr().err
 
 
-def test_breaking_it_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_breaking_it_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, atomr: Atomr) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "fetch_wikipedia", interrupted)
-    with pytest.raises(SystemExit) as ended:
-        main(["fetch", "wikipedia", "--yes"])
-    assert ended.value.code == 130
-    assert "to resume" in capsys.readouterr().err
+    assert "to resume" in atomr("fetch", "wikipedia", "--yes", status=130).err

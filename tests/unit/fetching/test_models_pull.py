@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import support.faulty_server as faulty
@@ -15,9 +15,7 @@ from support.command_line import Atomr
 from support.faulty_server import FaultyServer
 from support.gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local.cli import downloads as pulling
 from atomr_local.fetching import download as fetching
-from atomr_local.fetching.client import Client
 from atomr_local.models.catalog.offered import catalogue
 
 VALUES = {"general.architecture": "llama", "general.name": "Tiny 1B"}
@@ -26,22 +24,7 @@ OTHER = gguf_bytes(VALUES, {"w.weight": ((64, 500), os.urandom(128_000))})
 OFFERED = catalogue().model[0]
 PATH = f"/{OFFERED.repository}/resolve/main/{OFFERED.file}"
 STORED = "/cdn/blob"
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
-
-    def impatient(**given: object) -> Client:
-        return Client(sleep=lambda _: None, timeout=60, tries=3, **given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(pulling, "Client", impatient)
-
-
-@pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with faulty.faulty_server() as found:
-        yield found
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 def hub(server: FaultyServer, body: bytes = MODEL, digest: str = "", size: int | None = None) -> None:
@@ -61,11 +44,6 @@ def hub(server: FaultyServer, body: bytes = MODEL, digest: str = "", size: int |
 
     server.pages[PATH] = page
     server.files[STORED] = body
-
-
-@pytest.fixture
-def atomr(capsys: pytest.CaptureFixture[str]) -> Atomr:
-    return Atomr(capsys)
 
 
 @pytest.fixture
@@ -145,12 +123,6 @@ def test_another_model_of_this_name_is_replaced_only_at_the_users_word(
     assert "second.gguf" in at_hand(own_home)
 
 
-def test_a_wrong_checksum_is_never_taken(pull: Atomr, server: FaultyServer, own_home: Path) -> None:
-    hub(server, digest="0" * 64)
-    pull(status=1)
-    assert not (own_home / "models" / NAMES[0]).exists()
-
-
 @pytest.mark.parametrize(
     "body", [b"<html>" * 100, MODEL[:5000], lora_adapter], ids=["a page", "cut short", "an adapter"]
 )
@@ -164,9 +136,22 @@ def test_what_is_no_model_is_removed(
     assert at_hand(own_home) == []
 
 
-def test_a_disk_that_is_too_full(server: FaultyServer, own_home: Path, pull: Atomr) -> None:
-    hub(server, size=10**15 - 1)
-    assert "too full" in pull(status=1).err
+@pytest.mark.parametrize(
+    ("given", "faults", "told"),
+    [
+        ({"digest": "0" * 64}, [], "sha256"),
+        ({"size": 10**15 - 1}, [], "too full"),
+        ({}, [faulty.status(401)], "login"),
+        (None, [], "404"),
+    ],
+)
+def test_what_is_not_taken(
+    server: FaultyServer, own_home: Path, pull: Atomr, given: dict[str, Any] | None, faults: list[Any], told: str
+) -> None:
+    if given is not None:
+        hub(server, **given)
+    server.faults[STORED] = [*faults]
+    assert told in pull(status=1).err
     assert at_hand(own_home) == []
 
 
@@ -206,16 +191,6 @@ def test_without_checksum_and_tag_it_is_begun_anew(atomr: Atomr, server: FaultyS
 )
 def test_what_cannot_be_got(name: str, told: str, atomr: Atomr) -> None:
     assert told in atomr("models", "pull", name, "--yes", status=1).err
-
-
-def test_a_server_that_refuses(server: FaultyServer, pull: Atomr) -> None:
-    assert "404" in pull(status=1).err
-
-
-def test_a_server_that_wants_a_log_in(server: FaultyServer, pull: Atomr) -> None:
-    hub(server)
-    server.faults[STORED] = [faulty.status(401)]
-    assert "login" in pull(status=1).err
 
 
 def test_the_address_of_the_page_is_that_of_the_file() -> None:

@@ -35,7 +35,7 @@ def keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pyt
 
 
 def test_a_graph_index(own_home: Path, keys: pytest.MonkeyPatch) -> None:
-    source = open_world(own_home, NAMES)
+    source = open_world(own_home, NAMES, anew=True)
     keys.undo()
     keys.setenv("ATOMR_HOME", str(own_home))
     for name in ("राम", "रमा", "São Paulo", "sao paulo", "ガラス", "カラス"):

@@ -5,8 +5,6 @@ import random
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +12,9 @@ from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
+from support.homes import home_fixtures
+from support.processes import dead_process
+from support.text_indexes import word_pages
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError, SourceError
 from atomr_local.indexing import store
@@ -32,35 +33,19 @@ from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 from atomr_local.system.cancellation import Cancellation
 
-WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 
-
-def corpus(folder: Path, count: int = 40) -> Path:
-    file = folder / "corpus.jsonl"
-    rows = [
-        {"id": str(i), "title": f"Page {i}", "text": " ".join(WORDS[(i * k) % 12] + str(i % k) for k in range(2, 14))}
-        for i in range(count)
-    ]
-    file.write_text("\n".join(json.dumps(row) for row in rows))
-    return file
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a text and a graph index, to be copied."""
-    home = tmp_path_factory.mktemp("home")
+def build(home: Path) -> None:
     facts = home / "facts.jsonl"
     facts.write_text("\n".join(json.dumps({"s": f"Lake {i}", "p": "country", "o": "Italy"}) for i in range(20)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        build_text_index([corpus(home)], "mine", embedder=FakeEmbedder())
-        build_graph_index([facts], "facts")
-    return home
+    build_text_index([word_pages(home)], "mine", embedder=FakeEmbedder())
+    build_graph_index([facts], "facts")
+
+
+built_home, copied_home = home_fixtures(build)
 
 
 @pytest.fixture
-def text(built: Path, tmp_path: Path) -> Path:
-    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
+def text(copied_home: Path) -> Path:
     return store.index_path("text", "mine")
 
 
@@ -188,7 +173,7 @@ def test_damage_of_a_graph_index_is_found_and_explained(
 def test_an_approximate_index_is_measured_against_exact_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (text_table, text_verify):
         monkeypatch.setattr(module, "EXACT_ROWS", 100)
-    build_text_index([corpus(tmp_path, 600)], "mine", embedder=FakeEmbedder())
+    build_text_index([word_pages(tmp_path, 0, 600)], "mine", embedder=FakeEmbedder())
     report = verify()
     assert report.problems == []
     assert 0.98 <= report.measured["recall@10"] <= 1
@@ -217,9 +202,7 @@ def test_half_built_and_left_over(text: Path) -> None:
     with pytest.raises(RuntimeError), publishing.resumable("text", "mine") as scratch:
         Ledger.open(scratch, "text", [], {}).commit({"articles": 3, "passages": 512})
         raise RuntimeError
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    left = text.with_name(f".mine.building-{process.pid}-abc")
+    left = text.with_name(f".mine.building-{dead_process()}-abc")
     left.mkdir()
     (left / "data").write_bytes(b"x" * 3000)
 
@@ -242,9 +225,7 @@ def test_half_built_and_left_over(text: Path) -> None:
 
 @pytest.mark.parametrize("unfinished_only", [True, False])
 def test_an_index_that_was_set_aside(text: Path, unfinished_only: bool) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    aside = text.rename(text.with_name(f".mine.old-{process.pid}-abc"))
+    aside = text.rename(text.with_name(f".mine.old-{dead_process()}-abc"))
     report = verify()
     assert (report.state, report.good) == ("set aside", False)
     assert report.hint == "`atomr indexes remove text mine --unfinished` puts it back."

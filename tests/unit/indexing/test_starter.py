@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
 
 from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.indexing import starter as in_use
 from atomr_local.indexing import store
-from atomr_local.indexing.starter import ensure_index
+from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.indexing.starter import IndexesInUse, ensure_index
+from atomr_local.indexing.store import IndexKind, index_path
 from atomr_local.system import paths
 
 
@@ -48,25 +53,22 @@ def test_built_on_first_use_and_again_when_what_ships_changes(shipped: Path, kin
     assert store.read_manifest(directory).inputs[0].sha256 != first.inputs[0].sha256
 
 
-def test_a_damaged_starter_is_built_again(shipped: Path) -> None:
-    directory = ensure_index("text", "starter", FakeEmbedder)
-    (directory / store.MANIFEST).write_text("{")
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda directory: (directory / store.MANIFEST).write_text("{"),
+        lambda directory: shutil.rmtree(directory / "passages.lance"),
+        lambda _: None,
+    ],
+    ids=["damaged", "without passages", "another embedder"],
+)
+def test_what_cannot_be_used_is_built_again(shipped: Path, harm: Callable[[Path], object]) -> None:
+    directory = ensure_index("text", "starter", lambda: FakeEmbedder("fake:2"))
+    harm(directory)
     ensure_index("text", "starter", FakeEmbedder)
-    assert store.read_manifest(directory).counts["articles"] == 1
-
-
-def test_a_starter_without_its_passages_is_built_again(shipped: Path) -> None:
-    import shutil
-
-    directory = ensure_index("text", "starter", FakeEmbedder)
-    shutil.rmtree(directory / "passages.lance")
-    assert (ensure_index("text", "starter", FakeEmbedder) / "passages.lance").is_dir()
-
-
-def test_another_embedder_builds_it_again(shipped: Path) -> None:
-    directory = ensure_index("text", "starter", FakeEmbedder)
-    ensure_index("text", "starter", lambda: FakeEmbedder("fake:2"))
-    assert store.read_manifest(directory).settings["embedder"] == "fake:2"
+    manifest = store.read_manifest(directory)
+    assert (manifest.counts["articles"], manifest.settings["embedder"]) == (1, "fake:1")
+    assert (directory / "passages.lance").is_dir()
 
 
 def test_without_an_embedder_a_built_one_is_used_and_none_is_built(shipped: Path) -> None:
@@ -155,3 +157,65 @@ class TestOwnFacts:
         own.write_text('{"s": "Como"}\n')
         with pytest.raises(InputError, match=r'facts\.jsonl, line 1: no "p"'):
             ensure_index("graph", "starter")
+
+
+# Whether the index that is open is still the one to be used.
+
+AUTOMATIC: dict[IndexKind, str] = {"text": "", "graph": ""}
+
+
+@pytest.fixture
+def other_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not the real one, built as any other."""
+    monkeypatch.setattr(in_use, "ensure_index", lambda kind, name, _embedder: index_path(kind, name))
+
+
+def build(name: str, folder: Path) -> None:
+    file = folder / "facts.jsonl"
+    file.write_text(json.dumps({"s": "Peru", "p": "capital", "o": "Lima"}) + "\n")
+    build_graph_index([file], name)
+
+
+def opened(configured: str) -> IndexesInUse:
+    indexes = IndexesInUse()
+
+    def no_embedder() -> None:
+        raise AssertionError("not needed")
+
+    indexes.directories("graph", configured, no_embedder, stage=print, notify=print)  # type: ignore[arg-type]
+    return indexes
+
+
+@pytest.mark.usefixtures("other_starter")
+def test_the_first_index_of_ones_own_takes_the_place_of_the_starter(tmp_path: Path) -> None:
+    build("starter", tmp_path)
+    indexes = opened("")
+    assert indexes.names["graph"] == "starter"
+    assert indexes.changed(AUTOMATIC) == []
+    build("mine", tmp_path)
+    assert indexes.changed(AUTOMATIC) == ["graph"]
+    assert opened("").names["graph"] == "mine"
+
+
+@pytest.mark.usefixtures("other_starter")
+def test_a_second_one_changes_nothing_until_the_user_chooses(tmp_path: Path) -> None:
+    build("mine", tmp_path)
+    indexes = opened("")
+    build("other", tmp_path)
+    assert indexes.changed(AUTOMATIC) == []
+
+
+@pytest.mark.usefixtures("other_starter")
+def test_the_starter_that_the_user_has_chosen_stays(tmp_path: Path) -> None:
+    build("starter", tmp_path)
+    indexes = opened("starter")
+    build("mine", tmp_path)
+    assert indexes.changed({"text": "", "graph": "starter"}) == []
+
+
+@pytest.mark.usefixtures("other_starter")
+def test_one_that_is_built_again_is_another(tmp_path: Path) -> None:
+    build("mine", tmp_path)
+    indexes = opened("")
+    build("mine", tmp_path)
+    assert indexes.changed(AUTOMATIC) == ["graph"]

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.processes import dead_process
 
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -27,13 +26,6 @@ def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Pa
 
 def hidden(kind: str = "text") -> list[str]:
     return sorted(path.name for path in (paths.indexes_dir() / kind).iterdir() if path.name.startswith("."))
-
-
-@pytest.fixture(scope="module")
-def dead_pid() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 @pytest.mark.parametrize("name", ["a", "2wiki", "A.b_c-d", "x" * 64])
@@ -103,13 +95,13 @@ def test_a_reader_finds_an_index_at_every_moment_of_publishing() -> None:
     reader.start()
     try:
         assert read.wait(10)
-        for number in range(1, 60):
+        for number in range(1, 30):
             publish("mine", str(number))
     finally:
         done.set()
         reader.join(10)
     assert problems == []
-    assert (directory / "data").read_text() == "59"
+    assert (directory / "data").read_text() == "29"
     assert hidden() == [] and not (directory / publishing.LOCK).exists()
 
 
@@ -149,7 +141,8 @@ def test_what_a_process_left_that_died_between_exchange_and_clearing_up_is_no_bu
     assert hidden() == []
 
 
-def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(dead_pid: int) -> None:
+def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay() -> None:
+    dead_pid = dead_process()
     base = publish("mine").parent
     dead = [f".mine.building-{dead_pid}-abc_12", f".mine.old-{dead_pid}-abc_12"]
     kept = [
@@ -166,7 +159,8 @@ def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(dead_pid: 
     assert hidden() == sorted(kept)
 
 
-def test_an_index_set_aside_by_a_process_that_died_is_put_back(dead_pid: int) -> None:
+def test_an_index_set_aside_by_a_process_that_died_is_put_back() -> None:
+    dead_pid = dead_process()
     directory = publish("mine", "old")
     directory.rename(directory.with_name(f".mine.old-{dead_pid}-abc"))
     with pytest.raises(RuntimeError), publishing.resumable("text", "mine"):
@@ -175,7 +169,8 @@ def test_an_index_set_aside_by_a_process_that_died_is_put_back(dead_pid: int) ->
     assert store.read_manifest(directory).name == "mine"
 
 
-def test_a_name_that_holds_the_marker_is_published(dead_pid: int) -> None:
+def test_a_name_that_holds_the_marker_is_published() -> None:
+    dead_pid = dead_process()
     name = f"a.building-{dead_pid}-b"
     publish(name, "old")
     directory = publish(name, "new")

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.cli.commands.models import models
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import find_adapter, find_model, list_models, starter_model_path
+from atomr_local.errors import ModelError
+from atomr_local.models.catalog.find import find_adapter, find_model, list_models
 from atomr_local.system import paths
 
 TENSORS = {"w.weight": ((4, 2), bytes(32))}
@@ -46,11 +46,8 @@ def test_models_by_name_and_path(home: Path) -> None:
     assert "starter, tiny" in caught.value.hint
 
 
-def test_the_starter_is_found() -> None:
-    try:
-        assert find_model("starter") == starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
+def test_the_starter_is_found(starter_file: Path) -> None:
+    assert find_model("starter") == starter_file
 
 
 def test_an_adapter_is_taken_for_the_model_that_its_card_names(home: Path) -> None:

@@ -83,16 +83,18 @@ def test_of_two_questions_with_one_answer_the_surer_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "told"),
+    ("span", "told", "sure"),
     [
-        (("Vella", 0.7), "Vella"),  # the span reader is not sure
-        (("Vella", 0.9), ""),  # the model declines
-        (("Vella", 0.9), "Leda"),  # they read different words
-        (("Vella", 0.9), "Rome"),  # what the model says does not stand in the passage
+        (("Vella", 0.7), "Vella", 0.9),  # the span reader is not sure
+        (("Vella", 0.9), "", 0.9),  # the model declines
+        (("Vella", 0.9), "Leda", 0.9),  # they read different words
+        (("Vella", 0.9), "Rome", 0.9),  # what the model says does not stand in the passage
+        (("Vella", 0.9), "Vella", 0.5),  # the model is not sure
     ],
 )
-def test_what_they_do_not_agree_on_is_no_fact(span: tuple[str, float], told: str) -> None:
-    model, _ = reading({"What is the capital of Leda?": span}, {"What is the capital of Leda?": told})
+def test_what_they_do_not_agree_on_is_no_fact(span: tuple[str, float], told: str, sure: float) -> None:
+    model, reader = reading({"What is the capital of Leda?": span}, {"What is the capital of Leda?": told})
+    reader.sure = sure
     assert facts(model) == []
 
 
@@ -101,12 +103,6 @@ def test_a_value_of_another_kind_is_no_fact(value: str) -> None:
     text = f"Leda: {value}."
     model, _ = reading({"What is the capital of Leda?": (value, 0.95)})
     assert facts(model, text) == []
-
-
-def test_the_model_that_is_unsure_tells_nothing() -> None:
-    model, reader = reading({"What is the capital of Leda?": ("Vella", 0.9)})
-    reader.sure = 0.5
-    assert facts(model) == []
 
 
 def test_set_phrases_need_no_model_and_go_first() -> None:

@@ -41,6 +41,7 @@ def test_json_cannot_write_infinity() -> None:
 def test_the_mean_is_of_known_scores() -> None:
     assert mean([0.8, None, 0.6]) == pytest.approx(0.7)
     assert mean([None]) is None
+    assert mean([-0.2, -0.1, -0.3, -math.inf]) == -math.inf
 
 
 def test_the_most_frequent_answer_wins() -> None:

@@ -7,7 +7,7 @@ from support.fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, R
 
 from atomr_local.errors import ModelError, SourceError
 from atomr_local.reasoning.planning.planner import fallback_tree
-from atomr_local.reasoning.trace.events import NodeFinished, NodeStarted, WarningRaised
+from atomr_local.reasoning.trace.events import WarningRaised
 from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 
 FATHER = "Who is the father of Ann Lee?"
@@ -293,16 +293,6 @@ def test_a_source_that_fails_alone_is_the_nodes_error_and_the_root_still_ends() 
     assert run.result.answer == "Unknown"
 
 
-def test_one_nodes_error_stays_that_nodes() -> None:
-    text = FakeSource("text", {f"{n} job": passages((n, f"{n} sings")) for n in ("Ann", "Bob")})
-    backbone = FakeBackbone(ModelError("the model broke"), reply("singer", evidence=[1]), reply("singing"))
-    run = Run("What brings them together?", JOBS, backbone, text)
-    assert run.node(1).error == {"title": "Model not usable", "message": "the model broke"}
-    assert run.node(1).evidence == ["e1"]  # what was found before it failed is still shown
-    assert run.node(2).error is None
-    assert run.result.texts == ("singing",)
-
-
 def test_output_that_is_not_the_json_asked_for_is_an_error_of_its_node() -> None:
     text = singing()
     backbone = FakeBackbone("I think that", '{"answer": "x"', UNKNOWN)  # operator, direct RAG, closed book
@@ -352,15 +342,6 @@ def test_a_comparison_is_computed_and_shown() -> None:
     assert run.node(3).computation == "Bob 1948 < Ann 1950-03-01"
     assert run.node(3).supported is None and run.node(0).supported is None  # no passage spells a comparison out
     assert run.node(3).confidence == pytest.approx((run.node(1).confidence or 0) * (run.node(2).confidence or 0))
-
-
-def test_every_node_starts_and_finishes_once_children_first() -> None:
-    graph = FakeSource(
-        "graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee")), "Ann Lee father": rows("Ann Lee", entity("B"))}
-    )
-    run = Run(FATHER, FATHER_PLAN, FakeBackbone(), graph)
-    assert [event.node_id for event in run.of_type(NodeStarted)] == [1, 2, 0]
-    assert [event.node_id for event in run.of_type(NodeFinished)] == [1, 2, 0]
 
 
 def test_the_model_chooses_sources_only_where_the_graph_is_not_sure() -> None:

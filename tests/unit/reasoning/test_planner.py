@@ -7,7 +7,7 @@ from support.fake_parts import FakeBackbone
 
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.models.protocol import Generation, Prompt
-from atomr_local.reasoning.planning.examples import Example, ExampleLibrary, shape_terms
+from atomr_local.reasoning.planning.examples import Example, ExampleLibrary
 from atomr_local.reasoning.planning.planner import Planner, plan_grammar, unfounded_names
 from atomr_local.system.cancellation import Cancellation
 from atomr_local.tree.compact import parse_compact
@@ -97,21 +97,6 @@ def test_every_shipped_example_is_a_valid_plan_of_its_question() -> None:
         assert unfounded_names(tree, example.question) == [], example.question
 
 
-def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
-    father = Example("Who is the father of the director of Jaws?", "a")
-    twin = Example("Who is the father of the director of Alien?", "b")
-    older = Example("Which film came out first, Jaws or Alien?", "c")
-    library = ExampleLibrary([older, father, twin])
-    asked = "Who is the father of the director of Some Like It Hot?"
-    assert library.select(asked, 1) == (father,)
-    chosen = library.select(asked, 2)
-    assert chosen[-1] == father
-    assert library.select(asked, 3) == library.select(asked, 9)
-    assert library.select(asked, 0) == ()
-    assert ExampleLibrary([]).select(asked, 3) == ()
-    assert shape_terms(father.question) == shape_terms(twin.question)
-
-
 @pytest.mark.parametrize("question", ["Who is the father of Ann Lee?", "", "🙂", '"\\" [1] ]=[', "a " * 500, "?!"])
 def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(question: str) -> None:
     import re
@@ -174,11 +159,6 @@ def test_a_yes_no_plan_that_leaves_out_its_last_look_up_gets_it() -> None:
     steps = 'Who directed Jaws? = Relate("Jaws", "director")\n2. Is [1] Paris? = Is([1], "Paris", "same")'
     plan = planner(FakeBackbone(f"0. {question} = Answer(yes/no)\n1. {steps}")).plan(question)
     assert 'Relate([1], "place of birth")' in plan.compact
-
-
-def test_a_plan_without_line_0_is_still_read() -> None:
-    plan = planner(FakeBackbone(GOOD)).plan(QUESTION)
-    assert (plan.tree.question, plan.tree.expects) == (QUESTION, None)
 
 
 def test_what_is_no_question_has_no_steps() -> None:

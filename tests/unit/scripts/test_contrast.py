@@ -9,11 +9,13 @@ from rich.color import Color, ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 from support.script_loader import load_script
+from support.tui.pauses import pauses_until_nothing_is_left
 from textual.color import Color as TextualColor
 
 from atomr_local.tui import colours as themes
 from atomr_local.tui.colours import GRAPHIC, TEXT, ReadableColours, contrast, nearest, readable
 
+__all__ = ["pauses_until_nothing_is_left"]  # of the windows that are measured
 measuring = load_script("contrast")
 OWN = [theme.name for theme in themes.THEMES]
 

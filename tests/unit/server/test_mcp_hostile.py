@@ -138,16 +138,14 @@ def test_a_cancelled_request_frees_its_place_and_is_not_answered(tmp_path: Path)
         assert not any(str(name).startswith("ask") for name in server.answers)
 
 
-def test_a_message_that_is_too_long_is_passed_over_and_told(tmp_path: Path) -> None:
-    with mcp_process(tmp_path) as server:
-        assert works(server, "before")
-        before = server.memory
-        long = request("long", "tools/call", name="ask", arguments={"question": "x" * (100 << 20)})
-        server.send(long)
-        assert works(server, "after")
-        assert server.memory - before < 40
-        assert "long" not in server.answers
-        assert any("was passed over" in line for line in server.told)
+def test_a_message_that_is_too_long_is_passed_over_and_told(server: McpProcess) -> None:
+    assert works(server, "before")
+    before = server.memory
+    server.send(request("long", "tools/call", name="ask", arguments={"question": "x" * (100 << 20)}))
+    assert works(server, "after")
+    assert server.memory - before < 40
+    assert "long" not in server.answers
+    assert any("was passed over" in line for line in server.told)
 
 
 def test_a_flood_of_requests_is_answered_within_bounds(tmp_path: Path) -> None:

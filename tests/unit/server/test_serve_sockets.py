@@ -42,19 +42,6 @@ async def test_a_client_of_the_model_context_protocol_asks_and_looks_up(serve: S
 
 
 @pytest.mark.slow
-async def test_a_full_queue_is_an_error_of_the_tool(serve: Serve) -> None:
-    backbone = Endless()
-    application = serve(backbone, settings={"llm": {"parallel": 1}}, queue=0, grace_seconds=0.1)
-    async with served(application) as port, Client(f"http://127.0.0.1:{port}/mcp") as client:
-        running = asyncio.create_task(client.call_tool("ask", SUN))
-        assert await asyncio.to_thread(backbone.begun.wait, 10)
-        full = await client.call_tool("ask", SUN)
-        assert full.is_error and "waiting already" in full.content[0].text  # type: ignore[union-attr]
-        running.cancel()
-        assert await asyncio.to_thread(backbone.stopped.wait, 10)
-
-
-@pytest.mark.slow
 async def test_a_lost_connection_stops_the_model(serve: Serve) -> None:
     backbone = Endless()
     application = serve(backbone)

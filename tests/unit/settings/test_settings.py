@@ -41,27 +41,6 @@ def test_an_empty_environment_variable_is_no_setting(monkeypatch: pytest.MonkeyP
     assert load_settings().model == "starter"
 
 
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ("modle = 'x'", "modle"),
-        ("top_k = 0", "top_k"),
-        ("top_k = 'many'", "top_k"),
-        ("sources = ['encyclopedia']", "sources"),
-        ("[limits]\nnods = 3", "limits.nods"),
-        ("[web]\nregion = 'a; rm -rf'", "web.region"),
-        ("[limits]\nreferences = -1", "limits.references"),
-        ("filter_overlap = 2.0", "filter_overlap"),
-    ],
-)
-def test_a_wrong_key_or_value_in_the_file_is_named(own_home: Path, text: str, key: str) -> None:
-    write(own_home, text)
-    with pytest.raises(SettingsError) as caught:
-        load_settings()
-    assert key in caught.value.message
-    assert str(own_home / "config.toml") in caught.value.hint
-
-
 def test_a_wrong_override_and_a_wrong_environment_variable_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="colour"):
         load_settings(colour="red")

@@ -24,6 +24,10 @@ from atomr_local.settings.schema import Settings, load_settings, unknown_variabl
         ('web.region = "x"', "web.region: 'x' is not usable, expected a text of the form ^[a-z]{2}-[a-z]{2}$"),
         ("web = 3", "web: 3 is not usable, expected a table of settings"),
         ("endpoint.api_key = 7", "endpoint.api_key: expected a text"),
+        ("sources = ['encyclopedia']", "sources"),
+        ("[limits]\nnods = 3", "limits.nods"),
+        ("[limits]\nreferences = -1", "limits.references"),
+        ("filter_overlap = 2.0", "filter_overlap"),
         ('ui.keys = {ask = "a b"}', "not a key"),
     ],
 )
@@ -31,7 +35,7 @@ def test_what_is_wrong_is_told_in_plain_words(own_home: Path, line: str, told: s
     (own_home / "config.toml").write_text(line)
     with pytest.raises(SettingsError) as caught:
         load_settings()
-    assert told in caught.value.message
+    assert told in caught.value.message and str(own_home / "config.toml") in caught.value.hint
     assert "should be" not in caught.value.message and "Value error" not in caught.value.message
 
 

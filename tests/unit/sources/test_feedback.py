@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from support.article_indexes import build_articles
 from support.fake_embedder import FakeEmbedder
+from support.homes import home_fixtures
 
-from atomr_local.indexing.text_index.index import Vectors
+from atomr_local.indexing.store import index_path
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.text_hits import behind, names_found
@@ -24,8 +25,16 @@ PAGES = {
 }
 
 
-def built(folder: Path, name: str, vectors: Vectors) -> TextSource:
-    return TextSource(build_articles(folder, name, PAGES, vectors=vectors), FakeEmbedder())
+def build(home: Path) -> None:
+    for vectors in ("now", "later"):
+        build_articles(home, vectors, PAGES, vectors=vectors)
+
+
+built_home, copied_home = home_fixtures(build)
+
+
+def opened(name: str) -> TextSource:
+    return TextSource(index_path("text", name), FakeEmbedder())
 
 
 def titles(source: TextSource, **chosen: Any) -> list[str]:
@@ -35,9 +44,9 @@ def titles(source: TextSource, **chosen: Any) -> list[str]:
 
 @pytest.mark.parametrize("vectors", ["now", "later"])
 def test_a_page_that_only_the_first_hit_names_is_found(
-    tmp_path: Path, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+    copied_home: Path, vectors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = built(tmp_path, "places", vectors)
+    source = opened(vectors)
     found = titles(source, top_k=10)
     assert "Zorbograph" in found[:3]
     assert "Tosswick" in found
@@ -59,9 +68,9 @@ def test_a_page_that_only_the_first_hit_names_is_found(
     ids=["few passages", "words", "dense", "operator"],
 )
 def test_where_it_cannot_help_nothing_is_searched_again(
-    tmp_path: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    copied_home: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = built(tmp_path, "places", "now")
+    source = opened("now")
     asked: list[str] = []
     by_words = source._by_words
 

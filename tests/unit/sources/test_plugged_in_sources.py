@@ -7,18 +7,17 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from support import plugins
+from support.ann_lee import answer_with, assistant_of
 from support.fake_parts import FakeBackbone, FakeSource, passages, reply
 from support.plugins import module, offer
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.settings_form import settle
 from textual.pilot import Pilot
 
-from atomr_local.assistant.assistant import Assistant
 from atomr_local.assistant.history.trace_import import parse_trace
 from atomr_local.cli.commands.ask import ask, sources
 from atomr_local.cli.doctor import outgoing_data
@@ -100,11 +99,9 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trace]:
     """Asks the question of one source after the other; the model reads what was found."""
 
     def answered(*names: str, web: bool = False, text: bool = True) -> Trace:
-        made = Assistant(load_settings(strategy="rag", sources=names), FakeBackbone(reply("Rosa", evidence=[1])))
-        if text:
-            source = FakeSource("text", {QUESTION: passages(("The Harbour", "Rosa painted The Harbour."))})
-            made.parts.sources = {"text": source}
-        with made as assistant:
+        found = [FakeSource("text", {QUESTION: passages(("The Harbour", "Rosa painted The Harbour."))})] if text else []
+        model = FakeBackbone(reply("Rosa", evidence=[1]))
+        with assistant_of(model, *found, strategy="rag", sources=names) as assistant:
             list(assistant.ask(QUESTION, web=web))
             assert assistant.last_trace is not None
             return assistant.last_trace
@@ -125,10 +122,7 @@ def test_the_worked_example_answers_and_its_trace_opens(example: None, answer: C
 
 
 def test_the_worked_example_runs_from_the_command_line(example: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
-        return cls(load_settings(**overrides), FakeBackbone(reply("Rosa", evidence=[1])))
-
-    monkeypatch.setattr(Assistant, "open", classmethod(opened))
+    answer_with(monkeypatch, FakeBackbone(reply("Rosa", evidence=[1])))
     run = CliRunner().invoke(ask, [QUESTION, "--strategy", "rag", "--sources", "notes"], standalone_mode=False)
     assert "The answer is Rosa." in run.output and "[e1] notes: The Harbour" in run.output
     run = CliRunner().invoke(ask, [QUESTION, "--sources", "nots"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from atomr_local.assistant.asked import Asked
@@ -11,11 +9,6 @@ from atomr_local.errors import InputError
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.privacy import check_private, private_indexes, read_indexes, withheld_indexes
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
 
 
 def settings(**more: object) -> Settings:

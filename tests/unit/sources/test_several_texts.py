@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.article_indexes import build_articles
 from support.fake_embedder import FakeEmbedder
+from support.homes import home_fixtures
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
@@ -30,19 +31,13 @@ NOTES = {
 }
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(folder))
-        build_articles(folder, "wiki", WIKI, prefix="p")
-        build_articles(folder, "notes", NOTES, prefix="p", vectors="later")
-    return folder
+def build(home: Path) -> None:
+    build_articles(home, "wiki", WIKI, prefix="p")
+    build_articles(home, "notes", NOTES, prefix="p", vectors="later")
 
 
-@pytest.fixture(autouse=True)
-def own_indexes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(home))
+built_home, copied_home = home_fixtures(build)
+pytestmark = pytest.mark.usefixtures("copied_home")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.article_indexes import build_wiki
 from support.fake_embedder import FakeEmbedder
+from support.homes import at_home
 
 from atomr_local.errors import SourceError
 from atomr_local.indexing import store
@@ -34,9 +35,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
+    with at_home(tmp_path_factory.mktemp("home")) as home:
         return build_wiki(home, PAGES)
 
 

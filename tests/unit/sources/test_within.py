@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.fake_embedder import FakeEmbedder
 from support.fake_parts import FakeSource
+from support.homes import at_home
 from support.read_files import zipped
 
 from atomr_local.errors import InputError
@@ -52,11 +53,11 @@ def build(folder: Path, name: str, vectors: Any = "now") -> Path:
 @pytest.fixture(scope="module", params=["now", "later"])
 def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TextSource]:
     """An index with vectors, and one built words first."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        with closing(TextSource(build(home / "docs", "docs", request.param), FakeEmbedder())) as opened:
-            yield opened
+    with (
+        at_home(tmp_path_factory.mktemp("home")) as home,
+        closing(TextSource(build(home / "docs", "docs", request.param), FakeEmbedder())) as opened,
+    ):
+        yield opened
 
 
 def part(*given: str) -> Within:

@@ -12,8 +12,7 @@ from support.fake_pages import FakePages
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, reply, toolbox
 from support.strategy_scripts import act, asked
 
-from atomr_local.errors import Cancelled, InputError, SourceError
-from atomr_local.models.protocol import Prompt
+from atomr_local.errors import InputError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.verdict.judge import judge
@@ -23,7 +22,6 @@ from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.shared.closing import CALLS_USED
 from atomr_local.strategies.shared.loop import ALL_FOUND, NO_ACTION
 from atomr_local.system import paths
-from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 PAGES: dict[str, Sequence[str]] = {
@@ -47,7 +45,7 @@ def observations(backbone: FakeBackbone, call: int = -1) -> list[str]:
     return [text.removeprefix("Observation: ") for text in told]
 
 
-def test_the_published_path() -> None:
+def test_the_published_path_is_one_conversation_that_grows() -> None:
     source, backbone = FakePages(PAGES), FakeBackbone(*PATH)
     result, trace = run(backbone, source)
     assert source.opened == ["Emma Road", "Ann Lee"]
@@ -64,17 +62,7 @@ def test_the_published_path() -> None:
     root = trace.node(0)
     assert (root.evidence, root.cited, root.supported) == (["e1", "e2"], ["e2"], True)
     assert trace.plan.origin == "steps" and not [note for node in trace.nodes for note in node.dropped]
-
-
-def test_a_page_is_shown_by_its_first_five_sentences() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone)
-    assert observations(backbone, 1) == [f"Emma Road: {' '.join(PAGES['Emma Road'][:5])}"]
-
-
-def test_six_worked_examples_and_one_conversation_that_grows() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone)
+    assert observations(backbone, 1) == [f"Emma Road: {' '.join(PAGES['Emma Road'][:5])}"], "its first five sentences"
     examples = [turn for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
     assert len(examples) == 6
     assert len({prompt.static + prompt.dynamic for prompt in backbone.prompts}) == 1
@@ -279,17 +267,6 @@ def test_after_the_last_call_the_vote_has_the_few_calls_for_concluding() -> None
     result, trace = run(backbone, fallback="cot", limits={"calls": 1})
     assert result.texts == ("Eve Lee",) and CALLS_USED in result.dropped
     assert any("1 of 5 chains left out" in note for note in trace.node(2).dropped)
-
-
-def test_cancelled_between_two_pages() -> None:
-    cancellation = Cancellation()
-
-    def cancel(_prompt: Prompt) -> str:
-        cancellation.cancel()
-        return PATH[1]
-
-    with pytest.raises(Cancelled):
-        run(FakeBackbone(PATH[0], cancel), cancellation=cancellation)
 
 
 def test_pages_are_needed() -> None:

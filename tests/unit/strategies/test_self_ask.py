@@ -43,7 +43,7 @@ run = partial(asked, "self-ask", QUESTION)
 text = texts(FOUND)
 
 
-def test_the_published_path() -> None:
+def test_the_published_path_is_one_transcript_that_grows() -> None:
     """Whether follow-ups are needed and the first one; its answer; the next one; its answer; the final answer."""
     source, backbone = text(), FakeBackbone(*PATH)
     result, trace = run(backbone, source)
@@ -58,11 +58,6 @@ def test_the_published_path() -> None:
     root = trace.node(0)
     assert (root.evidence, root.cited, root.supported) == (["e1", "e2", "e3"], ["e1", "e3"], True)
     assert trace.plan.origin == "steps"
-
-
-def test_one_transcript_grows() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone, text())
     turns = [prompt.continued for prompt in backbone.prompts[::2]]
     assert [[turn.content for turn in told] for told in turns] == [
         [],
@@ -71,25 +66,20 @@ def test_one_transcript_grows() -> None:
     ]
     assert len({prompt.static + prompt.dynamic for prompt in backbone.prompts[::2]}) == 1
     assert backbone.prompts[0].dynamic[0].content == f"Question: {QUESTION}"
+    examples = [turn.content for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
+    assert len(examples) == 4, "while there is room"
+    first, later = backbone.grammars[0] or "", backbone.grammars[2] or ""
+    assert '"yes"' in first and '"no"' in first and "another" not in first
+    assert '"another follow-up"' in later and '"the answer"' in later
 
 
-def test_four_worked_examples_are_shown_while_there_is_room() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone, text())
-    asked = [turn.content for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
-    assert len(asked) == 4
-
-
-def test_the_final_answer_is_as_sure_as_its_tokens() -> None:
-    *before, last = PATH
-    result, _ = run(FakeBackbone(*before, Said(last, 0.4)), text())
-    assert result.confidence is not None and math.isclose(result.confidence, 0.4)
-
-
-def test_the_final_answer_is_no_surer_than_the_least_sure_step() -> None:
-    first, ann, *others = PATH
-    result, _ = run(FakeBackbone(first, Said(ann, 0.3), *others), text())
-    assert result.confidence is not None and math.isclose(result.confidence, 0.3)
+@pytest.mark.parametrize(("place", "sure"), [(4, 0.4), (1, 0.3)])
+def test_the_final_answer_is_as_sure_as_its_tokens_and_no_surer_than_the_least_sure_step(
+    place: int, sure: float
+) -> None:
+    replies = [Said(text, sure) if number == place else text for number, text in enumerate(PATH)]
+    result, _ = run(FakeBackbone(*replies), text())
+    assert result.confidence is not None and math.isclose(result.confidence, sure)
 
 
 def test_without_a_follow_up_nothing_is_retrieved_and_the_answer_is_the_models() -> None:
@@ -268,14 +258,6 @@ def test_learnt_steps_of_which_none_is_the_end_are_combined() -> None:
     backbone = FakeBackbone(first, "Ann Lee [1]", second, "Eve Lee [1]", "Done", "Ann Lee")
     result, _ = run(backbone, FakeSource("text", found), style="lean", knows_next=True)
     assert result.texts == ("Ann Lee",) and backbone.prompts[-1].static[0].content == "Combine."
-
-
-def test_the_grammar_holds_the_two_ways_to_go_on() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone, text())
-    first, later = backbone.grammars[0] or "", backbone.grammars[2] or ""
-    assert '"yes"' in first and '"no"' in first and "another" not in first
-    assert '"another follow-up"' in later and '"the answer"' in later
 
 
 def test_what_could_not_be_read_is_noted_beside_the_models_own_answer() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.fake_pages import FakePages
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
 
 from atomr_local.errors import InputError, SettingsError, SourceError
 from atomr_local.reasoning.trace.events import NodeFinished, PlanReady
+from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.registry import STRATEGIES, check_plan, check_revision, find_strategy
 
 QUESTION = "Who painted it?"
@@ -67,17 +70,13 @@ def test_unreadable_output_is_the_nodes_error(name: str) -> None:
     assert tools.recorder.trace.node(0).error is not None
 
 
+@pytest.mark.parametrize("check", [check_plan, check_revision])
 @pytest.mark.parametrize("name", ["rag", "closed-book", "cot"])
-def test_a_plan_is_refused_where_none_is_executed(name: str) -> None:
-    with pytest.raises(InputError, match=name) as told:
-        check_plan(find_strategy(name))
-    assert "atomr" in told.value.hint
-
-
-@pytest.mark.parametrize("name", ["rag", "closed-book", "cot"])
-def test_a_correction_is_refused_where_none_can_be_made(name: str) -> None:
-    with pytest.raises(InputError, match=f"{name} cannot correct") as told:
-        check_revision(find_strategy(name))
+def test_a_plan_is_refused_where_none_is_executed_and_a_correction_where_none_can_be_made(
+    name: str, check: Callable[[Strategy], None]
+) -> None:
+    with pytest.raises(InputError, match=name if check is check_plan else f"{name} cannot correct") as told:
+        check(find_strategy(name))
     assert "atomr" in told.value.hint
 
 

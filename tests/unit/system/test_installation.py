@@ -205,7 +205,8 @@ def test_every_extra_and_package_that_the_program_names_is_one_of_the_project() 
     names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines}
     named: dict[str, set[str]] = {"add_extra": set(), "add_packages": set()}
     for file in (ROOT / "atomr_local").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if re.search("_parts|add_extra|add_packages", text) else ():
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
                 continue
             if node.func.id == "_parts":  # of the servers: the extra has the name of the command
@@ -223,8 +224,8 @@ def test_no_other_module_writes_a_command_that_installs() -> None:
     texts = {
         str(file.relative_to(ROOT)): node.value
         for file in (ROOT / "atomr_local").rglob("*.py")
-        if file != own
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if file != own and re.search(r"pip|uv|\.venv|scripts/", text := file.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         and re.search(r"\b(pip3?|pipx|uv) (install|inject|tool|pip)\b|\.venv/bin|scripts/install", node.value)
     }  # fmt: skip

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.ann_lee import PLAN, QUESTION, assistant_of, knowing, model
+from support.fake_parts import FakeBackbone, reply
 from support.grown_steps import grown_trace
 from support.quoting_traces import closest_trace, quotation_trace, quoting_trace
 from support.tui.fake_assistant import FakeAssistant, finished, script
@@ -16,10 +17,6 @@ from atomr_local.assistant.assistant import Assistant
 from atomr_local.cli.plain import PlainSession, answer_lines
 from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, PlanReady
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.settings.schema import load_settings
-
-QUESTION = "Who is the father of Ann Lee?"
-PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
 
 
 class Typed:
@@ -38,6 +35,10 @@ class Typed:
         self.printed.append(f"<{line}>")
         return line
 
+    def into(self, assistant: Any) -> None:
+        """Run a session of this assistant."""
+        PlainSession(assistant, read=self.read, write=self.printed.append).run()
+
     def after(self, line: str) -> list[str]:
         """What was printed between this line and the next one."""
         start = self.printed.index(f"<{line}>") + 1
@@ -47,20 +48,13 @@ class Typed:
 
 
 def assistant(*replies: Any) -> Assistant:
-    backbone = FakeBackbone(*(replies or (PLAN, reply("Bob \x1b[31mLee", evidence=[1]))))
-    text = FakeSource(
-        "text", {"Ann Lee father": passages(("Bob\x1b]0;x\x07 Lee", "Bob Lee \x1b[2Jis the father of Ann."))}
-    )
-    graph = FakeSource("graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee"))})
-    made = Assistant(load_settings(), backbone)  # type: ignore[arg-type]
-    made.parts.sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
-    return made
+    return assistant_of(FakeBackbone(*replies) if replies else model(), *knowing())
 
 
 def session(*lines: str | BaseException, made: Assistant | None = None) -> Typed:
     typed = Typed(*lines)
     with made or assistant() as opened:
-        PlainSession(opened, read=typed.read, write=typed.printed.append).run()
+        typed.into(opened)
     told = [line for line in typed.printed if not line.startswith("<")]
     assert not any(character in line for line in told for character in "\x1b\n\x07")
     return typed
@@ -223,7 +217,7 @@ def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> 
     trace = grown_trace(sink=events.append)
     typed = Typed("Where was he born?", "/tree", "/step 1", "/step 3", "/plan", "/edit")
     fake = FakeAssistant([event for event in events if not isinstance(event, Finished)], trace=trace)
-    PlainSession(fake, read=typed.read, write=typed.printed.append).run()  # type: ignore[arg-type]
+    typed.into(fake)
     told = typed.after("Where was he born?")
     assert told[:8] == [
         "There is no plan: each step follows from the ones before.",
@@ -264,7 +258,7 @@ def test_a_guess_of_a_step_is_told_as_not_found_as_it_ends_and_in_the_tree() -> 
     for event in events:
         recorder.emit(event)
     typed = Typed("Where was he born?", "/tree")
-    PlainSession(FakeAssistant(events, trace=recorder.trace), read=typed.read, write=typed.printed.append).run()  # type: ignore[arg-type]
+    typed.into(FakeAssistant(events, trace=recorder.trace))
     told = "Step 2: Where was Fritz Lang born? Not found."
     assert told in typed.after("Where was he born?")
     assert told in typed.after("/tree")

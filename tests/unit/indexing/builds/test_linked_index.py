@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.graph_world import open_world
+from support.processes import dead_process
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
@@ -33,12 +32,6 @@ def files(directory: Path) -> dict[str, int]:
 
 def beside() -> list[str]:
     return sorted(path.name for path in store.index_path("graph", "world").parent.iterdir())
-
-
-def dead_process() -> int:
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait()
-    return done.pid
 
 
 def test_a_rebuild_takes_the_links_place(own_home: Path, elsewhere: Path) -> None:

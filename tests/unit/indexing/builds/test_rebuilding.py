@@ -8,6 +8,7 @@ from typing import Any
 import click
 import pytest
 from support.fake_embedder import FakeEmbedder
+from support.text_indexes import corpus
 
 from atomr_local.cli.main import atomr
 from atomr_local.indexing import store
@@ -38,25 +39,19 @@ def parsed(command: str) -> dict[str, Any]:
     return group.commands["build"].make_context("build", words).params
 
 
-def articles(folder: Path, name: str, *titles: str) -> Path:
-    file = folder / name
-    file.write_text("".join(json.dumps({"id": t, "title": t, "text": f"About {t}."}) + "\n" for t in titles))
-    return file
-
-
 def test_a_text_index_is_built_again_with_all_it_was_built_with(tmp_path: Path) -> None:
-    corpus = articles(tmp_path, "my corpus; rm *.jsonl", "Como", "Garda", "Nemi")
+    pages = corpus(tmp_path / "my corpus; rm *.jsonl", "Como", "Garda", "Nemi")
     titles = tmp_path / "the titles.txt"
     titles.write_text("Como\nNemi\n")
     build_text_index(
-        [corpus], "mine", embedder=FakeEmbedder(), format="jsonl", limit=7, titles=["Como", "Nemi"], titles_file=titles
+        [pages], "mine", embedder=FakeEmbedder(), format="jsonl", limit=7, titles=["Como", "Nemi"], titles_file=titles
     )
     command = rebuild_command(entry("mine"))
     options = parsed(command)
-    assert options["inputs"] == (corpus,)
+    assert options["inputs"] == (pages,)
     assert (options["name"], options["format_"], options["limit"], options["titles"]) == ("mine", "jsonl", 7, titles)
     assert (options["engine"], options["add"]) == ("local", False)
-    assert f"'{corpus}'" in command
+    assert f"'{pages}'" in command
 
 
 def test_a_graph_index_is_built_again_with_all_it_was_built_with(tmp_path: Path) -> None:
@@ -101,7 +96,7 @@ def test_documents_are_built_again_as_documents(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_that_the_command_does_anyway(tmp_path: Path) -> None:
-    build_text_index([articles(tmp_path, "a.jsonl", "Como")], "mine", embedder=FakeEmbedder())
+    build_text_index([corpus(tmp_path / "a.jsonl", "Como")], "mine", embedder=FakeEmbedder())
     assert rebuild_command(entry("mine")) == f"atomr text build {tmp_path}/a.jsonl --name mine"
     assert made("graph", ["a.nt"], language="en", formats=["nt"]) == "atomr graph build a.nt --name mine"
 
@@ -135,10 +130,10 @@ def test_the_starter_is_built_by_no_command(kind: store.IndexKind) -> None:
 
 
 def test_what_was_changed_since_is_told(tmp_path: Path) -> None:
-    first = articles(tmp_path, "first.jsonl", "Como", "Garda")
-    second = articles(tmp_path, "second.jsonl", "Nemi", "Bolsena")
+    first = corpus(tmp_path / "first.jsonl", "Como", "Garda")
+    second = corpus(tmp_path / "second.jsonl", "Nemi", "Bolsena")
     build_text_index([first], "mine", embedder=FakeEmbedder())
-    for file in (second, articles(tmp_path, "third.jsonl", "Orta")):
+    for file in (second, corpus(tmp_path / "third.jsonl", "Orta")):
         build_text_index([file], "mine", embedder=FakeEmbedder(), add=True)
     assert parsed(rebuild_command(entry("mine")))["inputs"] == (first,)
     assert "repeat what was added" in rebuild_hint(entry("mine"))

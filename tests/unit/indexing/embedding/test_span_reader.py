@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
+from support.starter_parts import embedder_directory
 
-from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.errors import ModelError
 from atomr_local.indexing.embedding.span_reader import SpanReader
-from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.system import paths
-
-pytest.importorskip("onnxruntime")
 
 EMMA = "Emma (novel): Emma is a novel written by Jane Austen. It was first published in December 1815."
 QUERY = "encoder.layer.5.attention.self.query"
@@ -28,10 +26,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def base() -> Path:
-    try:
-        return starter_embedder_path()
-    except MissingPartError as error:
-        pytest.skip(f"no embedder: {error}")
+    return embedder_directory()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from support.graph_contents import names, triples
+from support.homes import home_fixtures
 from support.places import SHARED
+from support.wikidata_items import WD, WDT
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
@@ -17,7 +19,6 @@ from atomr_local.indexing.graph_index.bulk_loading import QUALIFIER_GRAPH, STORE
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet, read_entity_ids, read_property_ids
 from atomr_local.indexing.graph_index.index import build_graph_index
 
-WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -29,11 +30,6 @@ def fixtures() -> Path:
     if not FIXTURES.is_dir():
         pytest.skip(f"{FIXTURES} is not there")
     return FIXTURES
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
 
 
 def texts(**by_language: str) -> dict[str, Any]:
@@ -108,13 +104,18 @@ def write_dump(path: Path, entities: list[dict[str, Any]]) -> Path:
     return path
 
 
+def build(home: Path) -> None:
+    wanted = home / "wanted.txt"
+    wanted.write_text("# entities\nQ183 Germany\n\nhttp://www.wikidata.org/entity/Q77\n")
+    build_graph_index([write_dump(home / "dump.json.bz2", DUMP)], "t", entities=wanted)
+
+
+built_home, copied_home = home_fixtures(build)
+
+
 @pytest.fixture
-def built(tmp_path: Path) -> store.Manifest:
-    wanted = tmp_path / "wanted.txt"
-    wanted.write_text(
-        "# entities\nQ183 Germany\n\nhttp://www.wikidata.org/entity/Q4294967296000\n".replace("Q4294967296000", "Q77")
-    )
-    return build_graph_index([write_dump(tmp_path / "dump.json.bz2", DUMP)], "t", entities=wanted)
+def built(copied_home: Path) -> store.Manifest:
+    return store.read_manifest(store.index_path("graph", "t"))
 
 
 def facts(graph: set[str], subject: str) -> set[str]:

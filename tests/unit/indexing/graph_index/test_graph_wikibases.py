@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from support.graph_contents import names, triples
+from support.wikidata_items import WD, WDT
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.builds.publishing import list_unfinished
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import list_indexes
 
-WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 SDC, OWN = "https://commons.wikimedia.org/entity/", "http://base.example/wb/"
 PREFIXES = f"""
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -40,11 +40,6 @@ wd:Q215003 rdfs:label "Belem Tower"@en .
 wd:L7 wikibase:lemma "tower"@en .
 """
 )
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
 
 
 def written(path: Path, text: str) -> Path:

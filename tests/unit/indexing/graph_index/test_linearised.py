@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.graph_contents import names
+from support.homes import home_fixtures
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -29,16 +30,21 @@ FACTS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
+def written_facts(file: Path, *triples: tuple[str, str, str]) -> Path:
+    file.write_text("".join(json.dumps({"s": s, "p": p, "o": o}) + "\n" for s, p, o in triples), encoding="utf-8")
+    return file
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
-    file = tmp_path / "facts.jsonl"
-    file.write_text("".join(json.dumps({"s": s, "p": p, "o": o}) + "\n" for s, p, o in FACTS), encoding="utf-8")
-    return file
+    return written_facts(tmp_path / "facts.jsonl", *FACTS)
+
+
+def build(home: Path) -> None:
+    build_graph_index([written_facts(home / "facts.jsonl", *FACTS)], "t", linearise=True)
+
+
+built_home, copied_home = home_fixtures(build)
 
 
 def directory(name: str = "t") -> Path:
@@ -74,8 +80,7 @@ def test_a_build_makes_the_facts_as_text_where_it_is_asked_to(facts: Path) -> No
     assert [file.name for file in directory().glob(f"{FILE}*")] == [FILE]
 
 
-def test_words_of_subject_relation_object_and_other_names_find_a_fact(facts: Path) -> None:
-    build_graph_index([facts], "t", linearise=True)
+def test_words_of_subject_relation_object_and_other_names_find_a_fact(copied_home: Path) -> None:
     assert found("Who was the father of Ada Lovelace?", 1) == ["Ada%20Lovelace P22 Lord%20Byron"]
     assert found("poets") == ["Lord%20Byron P106 poet"], "inflections are found"
     assert found("born 1775") == ["Jane%20Austen P569 XMLSchema#date"]
@@ -91,18 +96,15 @@ def test_words_of_subject_relation_object_and_other_names_find_a_fact(facts: Pat
     "query",
     ['"', '" OR "', "fact:London", "NEAR(a b)", "* ^ -London", "a AND", "{fact} : x", "\0\ud800 London", "'); DROP"],
 )
-def test_nothing_in_a_query_is_syntax(facts: Path, query: str) -> None:
-    build_graph_index([facts], "t", linearise=True)
+def test_nothing_in_a_query_is_syntax(copied_home: Path, query: str) -> None:
     assert set(found(query)) <= {"Ada%20Lovelace P19 London", "Lord%20Byron P19 London"}
     assert opened().count() == 7
 
 
-def test_the_score_is_bm25(facts: Path, tmp_path: Path) -> None:
-    world = tmp_path / "world.jsonl"
+def test_the_score_is_bm25(tmp_path: Path) -> None:
     triples = [("alpha", "beta", "gamma"), ("alpha", "delta", "epsilon zeta"), ("eta", "beta", "theta"),
                ("iota", "kappa", "lambda")]  # fmt: skip
-    world.write_text("".join(json.dumps({"s": s, "p": p, "o": o}) + "\n" for s, p, o in triples))
-    build_graph_index([world], "w", linearise=True)
+    build_graph_index([written_facts(tmp_path / "world.jsonl", *triples)], "w", linearise=True)
     [row] = FactTable(directory("w"), names("w")).search("gamma", 5)
     # One of four facts, of three words where the mean is 13/4; k1 = 1.2, b = 0.75.
     assert row.score == pytest.approx(math.log(3.5 / 1.5) * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 3 / (13 / 4))), abs=1e-6)
@@ -117,12 +119,10 @@ def test_words_that_say_nothing_are_left_out_where_there_are_others() -> None:
 def test_where_words_are_in_very_many_facts_the_rarer_ones_choose_and_all_of_them_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "facts.jsonl"
     triples = [(f"person {i}", "place of birth", "London") for i in range(60)]
     triples += [(f"man {i}", "occupation", "writer") for i in range(80)]
     triples += [("Ada", "father", "Byron"), ("Ada", "place of birth", "London"), ("Ada", "occupation", "writer")]
-    file.write_text("".join(json.dumps({"s": s, "p": p, "o": o}) + "\n" for s, p, o in triples))
-    build_graph_index([file], "t", linearise=True)
+    build_graph_index([written_facts(tmp_path / "facts.jsonl", *triples)], "t", linearise=True)
     whole = opened().search("place of birth of Ada in London", 3)
     monkeypatch.setattr(table, "_MANY_FACTS", 20)
     monkeypatch.setattr(table, "_PRESELECTED", 3)
@@ -222,8 +222,7 @@ def test_an_unfinished_build_is_not_lost_to_linearising(facts: Path) -> None:
         linearise_graph_index("t")
 
 
-def test_a_damaged_table_is_found_explained_and_made_again(facts: Path) -> None:
-    build_graph_index([facts], "t", linearise=True)
+def test_a_damaged_table_is_found_explained_and_made_again(copied_home: Path) -> None:
     for damage in ("rubbish", "cut", "gone"):
         file = directory() / FILE
         content = file.read_bytes()
@@ -244,21 +243,18 @@ def test_a_damaged_table_is_found_explained_and_made_again(facts: Path) -> None:
         assert found("father")
 
 
-def test_a_table_of_another_version_says_the_command(facts: Path) -> None:
-    build_graph_index([facts], "t", linearise=True)
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [("PRAGMA user_version=99", "of another version"), ("UPDATE fact SET subject = 999", "damaged")],
+)
+def test_a_table_of_another_version_or_that_names_what_is_not_there_says_the_command(
+    copied_home: Path, change: str, told: str
+) -> None:
     with sqlite3.connect(directory() / FILE) as db:
-        db.execute("PRAGMA user_version=99")
-    with pytest.raises(KnowledgeIndexError, match="of another version") as raised:
-        opened()
-    assert raised.value.hint == "Run `atomr graph linearise t`."
-
-
-def test_a_fact_that_names_what_is_not_there_is_damage(facts: Path) -> None:
-    build_graph_index([facts], "t", linearise=True)
-    with sqlite3.connect(directory() / FILE) as db:
-        db.execute("UPDATE fact SET subject = 999")
-    with pytest.raises(KnowledgeIndexError, match="damaged"):
+        db.execute(change)
+    with pytest.raises(KnowledgeIndexError, match=told) as raised:
         opened().search("father", 3)
+    assert raised.value.hint == "Run `atomr graph linearise t`."
 
 
 def test_the_table_is_not_kept_from_an_index_whose_other_files_are_damaged(facts: Path) -> None:
@@ -269,8 +265,7 @@ def test_the_table_is_not_kept_from_an_index_whose_other_files_are_damaged(facts
         linearise_graph_index("t")
 
 
-def test_the_command_that_builds_it_again_names_the_option(facts: Path) -> None:
-    build_graph_index([facts], "t", linearise=True)
+def test_the_command_that_builds_it_again_names_the_option(copied_home: Path) -> None:
     (directory() / "names.sqlite").write_bytes(b"")
     [report] = verify_indexes("t")
     assert report.hint.endswith("--name t --linearise")

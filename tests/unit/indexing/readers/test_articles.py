@@ -37,18 +37,20 @@ def article_on(line: bytes, folder: Path) -> Article:
     return read_lines(written(folder, line))[0][0]
 
 
-def test_an_article_keeps_other_keys_as_metadata(tmp_path: Path) -> None:
-    article = article_on(LINE, tmp_path)
-    assert article == Article("1", "Paris", "Paris is a city.", "Q90", {"lang": "en"}, record=1)
-
-
-def test_a_number_is_an_id_too(tmp_path: Path) -> None:
-    assert article_on(b'{"id": 7, "title": "A", "text": "b"}', tmp_path).id == "7"
-
-
-def test_lone_surrogates_are_replaced_everywhere(tmp_path: Path) -> None:
-    article = article_on(rb'{"id": "\ud800", "title": "A\ud800", "text": "b\udfff", "qid": "Q\ud800"}', tmp_path)
-    assert (article.id, article.title, article.text, article.qid) == ("?", "A?", "b?", "Q?")
+@pytest.mark.parametrize(
+    ("line", "article"),
+    [
+        (LINE, Article("1", "Paris", "Paris is a city.", "Q90", {"lang": "en"}, record=1)),
+        (b'{"id": 7, "title": "A", "text": "b"}', Article("7", "A", "b", record=1)),
+        # lone surrogates are replaced everywhere
+        (
+            rb'{"id": "\ud800", "title": "A\ud800", "text": "b\udfff", "qid": "Q\ud800"}',
+            Article("?", "A?", "b?", "Q?", record=1),
+        ),
+    ],
+)
+def test_an_article_keeps_other_keys_as_metadata(tmp_path: Path, line: bytes, article: Article) -> None:
+    assert article_on(line, tmp_path) == article
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,14 +56,6 @@ def test_a_format_that_the_file_is_not_is_told(tmp_path: Path, format: str) -> N
     file = written(tmp_path, b"neither this nor that\n" * 300)
     with pytest.raises(InputError, match=str(file)):
         read_articles(file, format=format)
-
-
-@pytest.mark.parametrize("cut", [3, 40, 100])
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
-def test_a_damaged_archive_is_told_by_the_reader(tmp_path: Path, pack: Callable[[bytes], bytes], cut: int) -> None:
-    file = written(tmp_path, pack(LINE * 1000)[:cut])
-    with pytest.raises(InputError, match=str(file)):
-        read_articles(file)
 
 
 def test_json_lines_go_on_after_a_line(tmp_path: Path) -> None:

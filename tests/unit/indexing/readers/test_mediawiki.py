@@ -194,7 +194,7 @@ def test_position_moves_through_the_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     peaks = []
-    for articles in (500, 1_000):
+    for articles in (300, 600):
         path = tmp_path / f"{articles}.xml.gz"
         write_dump(path, articles)
         tracemalloc.start()

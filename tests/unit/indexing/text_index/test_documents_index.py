@@ -3,17 +3,16 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.edited_folder import SENTENCE, EditedFolder, index_content, permissions_hold
+from support.edited_folder import SENTENCE, EditedFolder, index_content, permissions_hold, same_as_fresh
 from support.fake_embedder import FakeEmbedder
-from support.text_indexes import CountingEmbedder
+from support.processes import dead_process
+from support.text_indexes import CountingEmbedder, completeness
 
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -30,13 +29,11 @@ from atomr_local.indexing.text_index.documents import SyncReport, build_document
 from atomr_local.indexing.text_index.filling import embed_text_index
 from atomr_local.indexing.text_index.index import remove_from_text_index
 from atomr_local.indexing.text_index.table import PassageTable
-from atomr_local.indexing.text_index.vectors import count_vectors, vector_state
+from atomr_local.indexing.text_index.vectors import count_vectors
 from atomr_local.indexing.verify import verify_indexes
 from atomr_local.sources.document_places import DocumentPlaces, file_path, page_at, place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.system.cancellation import Cancellation
-
-_LONG = SENTENCE
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     (root / "bees.md").write_text(
         "---\ntitle: Bees\naliases: [Honey bees]\n---\n\nBees make honey.\n\n## Hives\n\nThey live in hives.\n"
     )
-    (root / "sub" / "long.txt").write_text("\n\n".join(_LONG.format(f"river {i}") * 6 for i in range(8)))
+    (root / "sub" / "long.txt").write_text("\n\n".join(SENTENCE.format(f"river {i}") * 6 for i in range(8)))
     (root / "plain.txt").write_text("Lakes are deep.\n\nRivers are long.")
     return root
 
@@ -62,10 +59,6 @@ def build(root: Path, name: str = "mine", **options: Any) -> store.Manifest:
 
 def sync(name: str = "mine", **options: Any) -> SyncReport:
     return sync_documents_index(name, embedder=options.pop("embedder", FakeEmbedder()), **options)
-
-
-def content(name: str = "mine") -> list[Any]:
-    return index_content(name)
 
 
 def test_a_folder_is_read_below_and_its_places_are_known(folder: Path) -> None:
@@ -95,10 +88,6 @@ def test_a_citation_names_the_place_and_the_file_is_found_again(folder: Path) ->
     across = dict(found.locator) | {"page": [3, 5], "page_starts": [[40, 4], [90, 5], "broken", [1], [0, "x"]]}
     assert [page_at(across, at) for at in (0, 39, 40, 200)] == [3, 3, 4, 5]
     assert file_path(dict(found.locator) | {"file": "../secret"}) is None
-    assert place_words({"file": "report.pdf", "page": 3, "heading": "Methods"}) == "report.pdf, p. 3, Methods"
-    assert place_words({"file": "r.pdf", "page": [3, 4]}) == "r.pdf, pp. 3–4"
-    assert place_words({"file": "t.csv", "cells": "A2:C9"}) == "t.csv, A2:C9"
-    assert place_words({"url": "https://example.org"}) == ""
 
 
 def test_what_cannot_be_read_is_listed_and_nothing_outside_is_read(folder: Path, tmp_path: Path) -> None:
@@ -110,6 +99,8 @@ def test_what_cannot_be_read_is_listed_and_nothing_outside_is_read(folder: Path,
     (folder / "empty.txt").write_text("")
     (folder / "picture").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
     (folder / "a\x1b[31m\nb.txt").write_text("A name with control characters.")
+    (folder / ("n" * 251 + ".txt")).write_text("A long name.")
+    (folder / "b\x1b[31m\r\t\u202e\x7f\x9b.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(30))
     (folder / os.fsdecode(b"\xff.txt")).write_text("A name that is no text.")
     os.mkfifo(folder / "fifo")
     manifest = build(folder)
@@ -119,11 +110,12 @@ def test_what_cannot_be_read_is_listed_and_nothing_outside_is_read(folder: Path,
         "outdir": "it is a link that leads out of the folder",
         "empty.txt": "it is empty",
         "picture": "it is a PNG image",
+        "b\x1b[31m\r\t\u202e\x7f\x9b.png": "it is a PNG image",
         "fifo": "it is no regular file",
     }
-    assert manifest.settings["documents"]["files"] == 5
-    assert "secret" not in str(content())
-    assert "hidden" not in str(content())
+    assert manifest.settings["documents"]["files"] == 6
+    assert "secret" not in str(index_content("mine"))
+    assert "hidden" not in str(index_content("mine"))
 
 
 def test_patterns_leave_files_out_and_hidden_ones_can_be_taken(folder: Path) -> None:
@@ -143,14 +135,14 @@ def test_patterns_leave_files_out_and_hidden_ones_can_be_taken(folder: Path) -> 
 @pytest.mark.parametrize("what", ["missing", "empty"])
 def test_a_folder_without_documents_changes_nothing(folder: Path, what: str) -> None:
     build(folder)
-    before = content()
+    before = index_content("mine")
     shutil.rmtree(folder)
     if what == "empty":
         folder.mkdir()
     for command in (sync, lambda: build(folder)):
         with pytest.raises(InputError, match=r"cannot be read|no documents"):
             command()
-    assert content() == before
+    assert index_content("mine") == before
     assert read_ledger(unfinished_path("text", "mine")) is None
 
 
@@ -165,54 +157,47 @@ def test_a_sync_takes_in_what_is_new_changed_gone_and_moved(folder: Path) -> Non
     assert report.changed == ("plain.txt",)
     assert report.removed == ("bees.md",)
     assert report.moved == (("sub/long.txt", "moved.txt"),)
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
     assert sync().quiet
 
 
 def test_a_text_that_is_the_same_is_not_embedded_again(folder: Path) -> None:
-    (folder / "titled.md").write_text("# Titled\n\n" + "\n\n".join(_LONG.format(f"hill {i}") * 6 for i in range(6)))
+    (folder / "titled.md").write_text("# Titled\n\n" + "\n\n".join(SENTENCE.format(f"hill {i}") * 6 for i in range(6)))
     build(folder)
     (folder / "titled.md").rename(folder / "sub" / "other.md")
     embedder = CountingEmbedder()
     sync(embedder=embedder)
     assert embedder.texts == []
     (folder / "sub" / "other.md").write_text(
-        (folder / "sub" / "other.md").read_text() + "\n\n## End\n\n" + _LONG.format("end") * 5
+        (folder / "sub" / "other.md").read_text() + "\n\n## End\n\n" + SENTENCE.format("end") * 5
     )
     sync(embedder=embedder)
     assert len(embedder.texts) == 1
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
 
 
-def test_a_file_whose_permission_is_taken_goes_and_comes_back(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("taken", "lost", "told"),
+    [
+        ("bees.md", "bees.md", ("bees.md", "it cannot be opened: permission denied")),
+        ("sub", "sub/long.txt", ("sub/", "the folder cannot be read: permission denied")),
+    ],
+)
+def test_what_may_not_be_read_any_more_goes_and_comes_back(
+    folder: Path, taken: str, lost: str, told: tuple[str, str]
+) -> None:
     if not permissions_hold(folder):
         pytest.skip("this user may read everything")
     build(folder)
-    (folder / "bees.md").chmod(0)
+    (folder / taken).chmod(0)
     report = sync()
-    assert report.unread == report.newly_unread == (("bees.md", "it cannot be opened: permission denied"),)
-    assert (report.lost, report.changed) == (("bees.md",), ())
-    assert sync().quiet
-    (folder / "bees.md").chmod(0o600)
-    assert sync().changed == ("bees.md",)
-
-
-def test_a_folder_whose_permission_is_taken_goes_and_comes_back(folder: Path) -> None:
-    if not permissions_hold(folder):
-        pytest.skip("this user may read everything")
-    build(folder)
-    (folder / "sub").chmod(0)
-    report = sync()
-    assert report.newly_unread == (("sub/", "the folder cannot be read: permission denied"),)
-    assert report.lost == ("sub/long.txt",)
+    assert report.unread == report.newly_unread == (told,)
+    assert report.lost == (lost,)
     assert not (report.added or report.removed or report.changed)
-    (folder / "sub").chmod(0o700)
+    assert sync().quiet
+    (folder / taken).chmod(0o700)
     report = sync()
-    assert (report.added, report.removed, report.lost) == (("sub/long.txt",), (), ())
+    assert (report.added + report.changed, report.removed, report.lost) == ((lost,), (), ())
 
 
 def test_an_index_of_a_folder_is_not_changed_by_hand(folder: Path) -> None:
@@ -225,37 +210,33 @@ def test_an_index_of_a_folder_is_not_changed_by_hand(folder: Path) -> None:
 
 def test_a_stopped_sync_goes_on_and_readers_see_the_old_index(folder: Path) -> None:
     build(folder)
-    before = content()
+    before = index_content("mine")
     for i in range(6):
-        (folder / f"n{i}.txt").write_text(_LONG.format(i) * 12)
+        (folder / f"n{i}.txt").write_text(SENTENCE.format(i) * 12)
     cancellation = Cancellation()
     with pytest.raises(Cancelled):
         sync(progress=lambda state: cancellation.cancel() if state.passages > 4 else None, cancellation=cancellation)
-    assert content() == before
+    assert index_content("mine") == before
     (folder / "n1.txt").write_text("Changed between two runs.")
     told: list[str] = []
     report = sync(tell=told.append)
     assert "resuming" in told[0]
     assert len(report.added) == 6
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
 
 
 def test_a_changed_file_of_which_a_part_was_taken_in_is_read_again(folder: Path) -> None:
     build(folder)
     with (folder / "sub" / "long.txt").open("a") as stream:
-        stream.write("\n\n" + "\n\n".join(_LONG.format(f"sea {i}") * 6 for i in range(8)))
+        stream.write("\n\n" + "\n\n".join(SENTENCE.format(f"sea {i}") * 6 for i in range(8)))
     cancellation = Cancellation()
     with pytest.raises(Cancelled):
         sync(progress=lambda state: cancellation.cancel() if state.passages else None, cancellation=cancellation)
     assert sync().changed == ("sub/long.txt",)
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
 
 
-@pytest.mark.parametrize("step", ["append", "index", "check_indexed"])
+@pytest.mark.parametrize("step", ["append", "check_indexed"])  # each step: test_shards.py
 def test_a_folder_that_changes_after_a_run_was_killed_at_its_end_is_read_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -275,18 +256,14 @@ def test_a_folder_that_changes_after_a_run_was_killed_at_its_end_is_read_again(
     (folder / "plain.txt").unlink()
     report = sync()
     assert (report.added, report.removed) == (("new.txt",), ("plain.txt",))
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
     assert sync().quiet
 
 
 def test_what_a_run_left_that_was_killed_right_after_publishing_goes_with_the_next_sync(folder: Path) -> None:
     build(folder)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
     directory = store.index_path("text", "mine")
-    left = directory.with_name(f".mine.old-{dead.pid}-0a1b2c3d")
+    left = directory.with_name(f".mine.old-{dead_process()}-0a1b2c3d")
     shutil.copytree(directory, left)
     assert sync().quiet
     assert not left.exists()
@@ -305,14 +282,12 @@ def test_a_folder_takes_the_place_of_a_mailbox_and_gives_it_back(folder: Path) -
     for number in (1, 2):
         (folder / "in" / str(number)).write_text(f"Paper {number}.")
     sync()
-    assert "Paper 2." in str(content())
-    assert "Letter" not in str(content())
+    assert "Paper 2." in str(index_content("mine"))
+    assert "Letter" not in str(index_content("mine"))
     shutil.rmtree(folder / "in")
     (folder / "in").write_text(letters)
     sync()
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder)
 
 
 def test_a_file_that_was_just_changed_is_read_a_tick_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,33 +323,26 @@ def test_a_file_that_cannot_be_opened_is_no_reason_to_publish_the_index_again(
     assert sync().changed == ("bees.md",)
 
 
-def state(name: str = "mine") -> str:
-    directory = store.index_path("text", name)
-    return vector_state(store.read_manifest(directory), directory).completeness
-
-
 def test_a_folder_is_built_words_first_and_syncs_stay_in_the_state(folder: Path) -> None:
     embedder, told = CountingEmbedder(), list[str]()
     build(folder, embedder=embedder, vectors="later", tell=told.append)
-    assert (embedder.texts, state(), told) == ([], "none", ["words first: the passages are embedded later"])
+    assert (embedder.texts, completeness(), told) == ([], "none", ["words first: the passages are embedded later"])
     (folder / "new.txt").write_text("Mountains are high.")
     sync(embedder=embedder)
-    assert (embedder.texts, state()) == ([], "none")
+    assert (embedder.texts, completeness()) == ([], "none")
 
     embed_text_index("mine", embedder=embedder, limit=3)
     (folder / "plain.txt").rename(folder / "sub" / "plain.txt")
     sync(embedder=embedder)
-    assert (len(embedder.texts), state()) == (3, "part")
+    assert (len(embedder.texts), completeness()) == (3, "part")
     assert embed_text_index("mine", embedder=embedder).missing == 0
-    assert state() == "all"
+    assert completeness() == "all"
     assert sync().quiet
 
     (folder / "more.txt").write_text("Valleys are low.")
     sync(embedder=embedder)
-    assert (embedder.texts[-1], state()) == ("more.txt: Valleys are low.", "all")
-    synced = content()
-    build(folder, "fresh")
-    assert synced == content("fresh")
+    assert (embedder.texts[-1], completeness()) == ("more.txt: Valleys are low.", "all")
+    same_as_fresh(folder)
     (report,) = verify_indexes("mine")
     assert report.good, report.problems
 
@@ -394,14 +362,14 @@ def test_a_large_folder_is_built_words_first(folder: Path, monkeypatch: pytest.M
     (folder / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(50_000))
     monkeypatch.setattr(documents, "EMBEDDED_AT_ONCE", 20_000)
     build(folder)
-    assert state() == "all"
+    assert completeness() == "all"
     monkeypatch.setattr(documents, "EMBEDDED_AT_ONCE", 1_000)
     build(folder)
-    assert state() == "none"
+    assert completeness() == "none"
     entry = next(item for item in store.list_indexes() if item.name == "mine")
     assert rebuild_words(entry) == ([str(folder)], ["--name", "mine", "--vectors", "later"])
     build(folder, vectors="now")
-    assert state() == "all"
+    assert completeness() == "all"
 
 
 @pytest.mark.slow
@@ -424,9 +392,7 @@ def test_random_edits_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
         except Cancelled:
             continue
     sync()
-    synced = content()
-    build(folder.root, "fresh")
-    assert synced == content("fresh")
+    same_as_fresh(folder.root)
 
 
 def test_what_is_not_read_asks_for_no_space(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

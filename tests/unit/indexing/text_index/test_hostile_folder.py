@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import os
 import resource
-import zipfile
 from pathlib import Path
 
 import pytest
 from support import hostile_documents as hostile
 from support.edited_folder import index_content
 from support.fake_embedder import FakeEmbedder
+from support.office_files import e_book, open_text
 
 from atomr_local.indexing.text_index import documents as documents_build
 from atomr_local.indexing.text_index.documents import build_documents_index
@@ -36,24 +35,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str
     slides = pptx.Presentation()
     slides.slides.add_slide(slides.slide_layouts[5])
     slides.save(folder / "a.pptx")
-    with zipfile.ZipFile(folder / "a.epub", "w") as archive:
-        archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr(
-            "META-INF/container.xml", '<container><rootfiles><rootfile full-path="c.opf"/></rootfiles></container>'
-        )
-        archive.writestr(
-            "c.opf",
-            '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml" '
-            'media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
-        )
-        archive.writestr("a.xhtml", "<html><p>Words of a chapter.</p></html>")
-    with zipfile.ZipFile(folder / "a.odt", "w") as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        archive.writestr("META-INF/manifest.xml", "<manifest/>")
-        archive.writestr("content.xml", f'<office:document-content xmlns:office="{_OFFICE}"/>')
+    (folder / "a.epub").write_bytes(e_book({"a.xhtml": "<p>Words of a chapter.</p>"}))
+    (folder / "a.odt").write_bytes(open_text(""))
     parts = {
         "a.docx": "word/document.xml", "a.xlsx": "xl/worksheets/sheet1.xml", "a.pptx": "ppt/slides/slide1.xml",
-        "a.epub": "a.xhtml", "a.odt": "content.xml",
+        "a.epub": "b/a.xhtml", "a.odt": "content.xml",
     }  # fmt: skip
     return {name: (folder / name, part) for name, part in parts.items()}
 
@@ -111,7 +97,7 @@ def test_entities_without_end(
     others = {
         "workbook.xlsx": ("a.xlsx", "xl/workbook.xml"), "strings.xlsx": ("a.xlsx", "xl/sharedStrings.xml"),
         "slides.pptx": ("a.pptx", "ppt/presentation.xml"), "styles.docx": ("a.docx", "word/styles.xml"),
-        "meta.odt": ("a.odt", "meta.xml"), "package.epub": ("a.epub", "c.opf"),
+        "meta.odt": ("a.odt", "meta.xml"), "package.epub": ("a.epub", "b/c.opf"),
     }  # fmt: skip
     for name, (of, part) in others.items():
         hostile.with_part(whole[of][0], part, hostile.laughs(), tmp_path / name)
@@ -150,7 +136,7 @@ def test_markup_of_ten_thousand_levels(
 ) -> None:
     (tmp_path / "deep.html").write_text(hostile.deep_html(10_000))
     chapter = hostile.deep_html(10_000)[: -len("words")] + "letters"  # not the same text, or it is a copy
-    hostile.with_part(whole["a.epub"][0], "a.xhtml", chapter, tmp_path / "deep.epub")
+    hostile.with_part(whole["a.epub"][0], "b/a.xhtml", chapter, tmp_path / "deep.epub")
     deep = "<x>" * 10_000 + "words" + "</x>" * 10_000
     content = f'<office:document-content xmlns:office="{_OFFICE}"><office:body><office:text>{deep}</office:text></office:body></office:document-content>'
     hostile.with_part(whole["a.odt"][0], "content.xml", content, tmp_path / "deep.odt")
@@ -160,22 +146,3 @@ def test_markup_of_ten_thousand_levels(
     found = str(index_content("hostile"))
     assert found.count("deep words") == 2
     assert found.count("last words") == found.count("last letters") == 1
-
-
-def test_names_with_control_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["a\x1b[31mred\x1b[0m.txt", "a\nb.txt", "a\rb.txt", "a\tb.txt", "\u202etxt.exe.txt", "a\x7f\x9b31m.txt"]
-    for number, name in enumerate(names):
-        (tmp_path / name).write_text(f"Words of file number {number}.")
-    (tmp_path / os.fsdecode(b"\xff\xfe.txt")).write_text("Words of a name that is no text.")
-    for number, name in enumerate(names):
-        (tmp_path / f"{name}.bin").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20 + number))
-    (tmp_path / ("n" * 251 + ".txt")).write_text("Words of a long name.")
-    unread = unread_of(tmp_path, monkeypatch)
-    assert len(unread) == len(names)
-    assert set(unread.values()) == {"it is a PNG image"}
-    shown = str(list(unread))
-    assert not any(character in shown for character in "\x1b\n\r\x7f\x9b\u202e")
-    found = str(index_content("hostile"))
-    assert all(f"number {number}." in found for number in range(len(names)))
-    assert "no text." in found
-    assert "long name." in found

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.edited_folder import SENTENCE, index_content
+from support.edited_folder import SENTENCE, index_content, same_as_fresh
 from support.fake_embedder import FakeEmbedder
-from support.text_indexes import CountingEmbedder
+from support.text_indexes import CountingEmbedder, completeness
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
@@ -25,7 +25,6 @@ from atomr_local.indexing.text_index.documents import (
     sync_documents_index,
 )
 from atomr_local.indexing.text_index.filling import embed_text_index
-from atomr_local.indexing.text_index.vectors import vector_state
 from atomr_local.indexing.transfer.archive import Provenance
 from atomr_local.indexing.transfer.exporting import export_index
 from atomr_local.indexing.transfer.importing import import_index
@@ -56,11 +55,6 @@ def written(root: Path, files: dict[str, str]) -> Path:
 
 def originals(name: str = "mine") -> dict[str, str]:
     return {one.path: one.original for one in listed_documents(store.index_path("text", name)) if one.original}
-
-
-def completeness() -> str:
-    directory = store.index_path("text", "mine")
-    return vector_state(store.read_manifest(directory), directory).completeness
 
 
 @pytest.mark.parametrize(
@@ -105,9 +99,7 @@ def test_a_copy_takes_the_place_of_its_original_and_gives_it_back(tmp_path: Path
     report = sync()
     assert (report.added, report.changed) == (("report.html",), ())
     assert set(report.copies) == {("deep/er/report.html", "report.html"), ("sub/report (1).html", "report.html")}
-    synced = index_content("mine")
-    build(root, "fresh")
-    assert synced == index_content("fresh")
+    same_as_fresh(root)
     assert sync().quiet
 
 
@@ -166,9 +158,7 @@ def test_an_index_follows_its_folder_elsewhere(tmp_path: Path) -> None:
     [entry] = store.list_indexes(["text"])
     assert rebuild_words(entry)[0] == [str(new)]
     assert sync().quiet
-    synced = index_content("mine")
-    build(new, "fresh")
-    assert synced == index_content("fresh")
+    same_as_fresh(new)
 
 
 def test_several_folders_are_moved_and_nothing_is_embedded_again(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Counted(FakeEmbedder):
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dump") / "wiki.xml.bz2"
-    write_dump(path, 120, multistream=True)
+    write_dump(path, 60, multistream=True)
     return path
 
 
@@ -43,7 +43,7 @@ def test_the_index_is_that_of_one_process(dump: Path) -> None:
     build_text_index([dump], "one", embedder=Counted(), processes=1)
     build_text_index([dump], "three", embedder=Counted(), processes=3)
     whole = content("one")
-    assert whole["counts"]["articles"] == 120 and whole["counts"]["aliases"] == 12
+    assert whole["counts"]["articles"] == 60 and whole["counts"]["aliases"] == 6
     assert content("three") == whole
 
 
@@ -56,7 +56,7 @@ def test_a_build_that_is_stopped_goes_on_with_another_number_of_processes(
     cancellation = Cancellation()
 
     def stop(progress: TextBuildProgress) -> None:
-        if progress.passages > 200:
+        if progress.passages > 100:
             cancellation.cancel()
 
     with pytest.raises(Cancelled):

@@ -48,22 +48,6 @@ def test_rows_that_are_none_are_left_out() -> None:
     assert kind_of('{"atomr": {"kind": "table", "name": 3, "rows": [1, "2"]}}') == {"kind": "table"}
 
 
-@pytest.mark.parametrize(
-    ("locator", "words"),
-    [
-        ({"kind": "table", "table": "2", "table_rows": [3, 9], "section": "A > B"}, "table 2, rows 3–9, A > B"),
-        ({"kind": "table", "table": "2", "table_rows": [3, 3]}, "table 2, row 3"),
-        ({"kind": "infobox", "infobox": "film"}, "infobox"),
-        ({"kind": "code", "section": "Example"}, "source code, Example"),
-        ({"kind": "evil"}, ""),
-        ({"kind": ["table"]}, ""),
-        ({"passage": "1#0", "section": "A"}, ""),
-    ],
-)
-def test_places_on_a_page_in_words(locator: dict[str, object], words: str) -> None:
-    assert place_words(locator) == words
-
-
 @pytest.mark.slow
 def test_a_table_is_found_with_its_place(tmp_path: Path) -> None:
     dump = tmp_path / "dump.xml"

@@ -43,18 +43,6 @@ def test_a_page_is_told_by_what_is_printed_on_it_and_opened_by_its_number(tmp_pa
     assert place(2 * each, 3 * each - 2) == ("report.pdf, p. 3", 3)
 
 
-@pytest.mark.parametrize(
-    ("locator", "words"),
-    [
-        ({"page": 6, "page_words": "p. iv (6)", "heading": "Methods"}, "r.pdf, p. iv (6), Methods"),
-        ({"page": 6}, "r.pdf, p. 6"),
-        ({"slide": 6, "page_words": "p. iv"}, "r.pdf, slide 6"),
-    ],
-)
-def test_the_words_for_pages_stand_in_place_of_their_numbers(locator: dict[str, object], words: str) -> None:
-    assert place_words({"file": "r.pdf", **locator}) == words
-
-
 def test_scans_are_read_by_ocr_again_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bin" / "tesseract"
     program.parent.mkdir()

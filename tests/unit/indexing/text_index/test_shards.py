@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.edited_folder import index_content
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
-from support.text_indexes import content, hidden, rows
+from support.text_indexes import content, hidden, rows, written_articles
 
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -85,24 +85,13 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_build, "COMPACT_EVERY", 2)
 
 
-def corpus(file: Path, **articles: str) -> Path:
-    """A text "x*4" is four passages."""
-    lines = []
-    for title, text in articles.items():
-        word, _, times = text.partition("*")
-        words = " ".join(f"{word}{i}" for i in range(120 * int(times or 1)))
-        lines.append(json.dumps({"id": title, "title": title, "text": words}))
-    file.write_text("\n".join(lines))
-    return file
-
-
 def build(file: Path, name: str = "mine", **options: Any) -> store.Manifest:
     return build_text_index([file], name, embedder=FakeEmbedder(), **options)
 
 
 @pytest.mark.slow
 def test_a_build_that_dies_anywhere(tmp_path: Path) -> None:
-    file = corpus(tmp_path / "a.jsonl", A="a*3", B="b*6", C="c*1")
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*3", "B": "b*6", "C": "c*1"})
     build(file, "whole")
 
     def gone() -> None:
@@ -118,8 +107,8 @@ def test_a_build_that_dies_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_addition_that_dies_anywhere(tmp_path: Path) -> None:
-    old = corpus(tmp_path / "a.jsonl", A="a*3", B="b*6", C="c*1")
-    new = corpus(tmp_path / "b.jsonl", A="x*5", B="b*6", C="y*2", D="d*4", E="e*1")
+    old = written_articles(tmp_path / "a.jsonl", {"A": "a*3", "B": "b*6", "C": "c*1"})
+    new = written_articles(tmp_path / "b.jsonl", {"A": "x*5", "B": "b*6", "C": "y*2", "D": "d*4", "E": "e*1"})
 
     def whole(name: str) -> dict[str, Any]:
         found = content(name)
@@ -171,7 +160,7 @@ def test_a_sync_that_dies_anywhere_while_its_folder_changes(tmp_path: Path) -> N
 
 
 def test_the_old_kind_of_unfinished_build_is_begun_anew(tmp_path: Path) -> None:
-    file = corpus(tmp_path / "a.jsonl", A="a*3", B="b*6")
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*3", "B": "b*6"})
     stop = Cancellation()
     with pytest.raises(Cancelled):
         build(file, cancellation=stop, progress=lambda _: stop.cancel())
@@ -185,7 +174,7 @@ def test_the_old_kind_of_unfinished_build_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_shards_lie_beside_no_index_and_in_none(tmp_path: Path) -> None:
-    manifest = build(corpus(tmp_path / "a.jsonl", A="a*3", B="b*6"))
+    manifest = build(written_articles(tmp_path / "a.jsonl", {"A": "a*3", "B": "b*6"}))
     directory = store.index_path("text", "mine")
     assert not list(directory.rglob("shard-*"))
     beside = sum((directory / name).stat().st_size for name in (store.MANIFEST, store.DIGESTS))
@@ -193,7 +182,7 @@ def test_shards_lie_beside_no_index_and_in_none(tmp_path: Path) -> None:
     left = directory / "shard-0.arrow"  # of a process that died right after it had published
     left.write_bytes(b"x")
     assert publishing.compare(directory).added == []
-    assert build(corpus(tmp_path / "b.jsonl", C="c"), add=True).counts["articles"] == 3
+    assert build(written_articles(tmp_path / "b.jsonl", {"C": "c"}), add=True).counts["articles"] == 3
     assert not left.exists() and len(rows()) == 10
 
 

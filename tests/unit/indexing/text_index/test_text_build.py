@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support.fake_embedder import DIMENSIONS, FakeEmbedder
-from support.text_indexes import CountingEmbedder, hidden, rows, stop
+from support.processes import dead_process
+from support.text_indexes import CountingEmbedder, hidden, rows, stop, written_articles
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
@@ -33,17 +32,6 @@ from atomr_local.indexing.text_index.table import TABLE, PassageTable, connect
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_build, "BATCH", 3)
-
-
-def write(file: Path, articles: dict[str, str], **extra: Any) -> Path:
-    """A corpus; titles are also ids. A text "x*4" is four passages."""
-    rows = []
-    for title, text in articles.items():
-        word, _, times = text.partition("*")
-        words = " ".join(f"{word}{i}" for i in range(120 * int(times))) if times else text
-        rows.append(json.dumps({"id": title, "title": title, "text": words} | extra))
-    file.write_text("\n".join(rows))
-    return file
 
 
 def build(*files: Path, **options: Any) -> store.Manifest:
@@ -87,7 +75,7 @@ def reading(monkeypatch: pytest.MonkeyPatch, *items: Article | Redirect) -> None
 
 
 def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1", "C": "c*7", "D": "d*1"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1", "C": "c*7", "D": "d*1"})
     build(file)
     whole, manifest = rows(), store.read_manifest(store.index_path("text", "mine"))
     publishing.remove("text", "mine")
@@ -105,7 +93,7 @@ def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
 
 
 def test_other_settings_begin_anew_and_say_so(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"})
 
     with pytest.raises(RuntimeError):
         build(file, progress=stop)
@@ -115,12 +103,24 @@ def test_other_settings_begin_anew_and_say_so(tmp_path: Path) -> None:
     assert told == ["an unfinished build with other settings was discarded; this one starts over"]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("where", ["shard", "append", "index", "forget", "ledger", "catalog", "ledger file"])
+@pytest.mark.parametrize(
+    ("where", "number"),
+    [
+        *(
+            (where, errno.ENOSPC)
+            for where in ("shard", "append", "index", "forget", "ledger", "catalog", "ledger file")
+        ),
+        # One of each kind of error: of Python, of Rust, of SQLite.
+        *((where, errno.EIO) for where in ("shard", "append", "catalog")),
+    ],
+)
 def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, where: str
 ) -> None:
-    files = [write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"}), write(tmp_path / "b.jsonl", {"C": "c*4"})]
+    files = [
+        written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1"}),
+        written_articles(tmp_path / "b.jsonl", {"C": "c*4"}),
+    ]
     calls = 0
 
     def failing(real: Callable[..., Any], error: Exception) -> Callable[..., Any]:
@@ -180,7 +180,7 @@ def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
 
 
 def test_a_full_disk_is_seen_before_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
     free = iter([10**12, 10**12, 1_000_000])
     monkeypatch.setattr(space.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free, 0)))
     with pytest.raises(
@@ -198,7 +198,7 @@ def test_a_full_disk_is_seen_before_it_is_full(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_damaged_unfinished_build_is_not_gone_on_with(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
 
     with pytest.raises(RuntimeError):
         build(file, progress=stop)
@@ -219,7 +219,7 @@ def test_a_damaged_unfinished_build_is_not_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_titles_and_what_is_not_found(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"Lake Como": "a", "Żelazowa Wola": "b", "Radium": "c"})
+    file = written_articles(tmp_path / "a.jsonl", {"Lake Como": "a", "Żelazowa Wola": "b", "Radium": "c"})
     manifest = build(file, titles=["lake_como", "Zelazowa Wola", "Atlantis", "Atlantis"])
     assert ids() == ["Lake Como#0", "Żelazowa Wola#0"]
     assert manifest.settings["not_found"] == {"count": 1, "samples": ["Atlantis"]}
@@ -229,7 +229,7 @@ def test_titles_and_what_is_not_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("adding", [False, True])
 def test_inputs_without_an_article_are_an_error_and_the_old_index_stays(tmp_path: Path, adding: bool) -> None:
     """Such as a dump of pages that are no articles: nothing is published, and nothing is left to go on with."""
-    build(write(tmp_path / "a.jsonl", {"Lake Como": "a"}))
+    build(written_articles(tmp_path / "a.jsonl", {"Lake Como": "a"}))
     page = "<page><title>Data:X.tab</title><ns>486</ns><id>1</id><revision><model>Tabular.JsonConfig</model>"
     text = "<format>application/json</format><text>{}</text></revision></page>"
     dump = tmp_path / "dump.xml"
@@ -242,13 +242,13 @@ def test_inputs_without_an_article_are_an_error_and_the_old_index_stays(tmp_path
 
 def test_titles_that_no_article_has_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no articles of the given titles"):
-        build(write(tmp_path / "a.jsonl", {"Lake Como": "a"}), titles=["Atlantis"])
+        build(written_articles(tmp_path / "a.jsonl", {"Lake Como": "a"}), titles=["Atlantis"])
     assert not hidden()
 
 
 def test_an_id_that_stands_twice_is_taken_once_and_told(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", {"A": "one", "B": "two"})
-    second = write(tmp_path / "b.jsonl", {"C": "three", "A": "another"})
+    first = written_articles(tmp_path / "a.jsonl", {"A": "one", "B": "two"})
+    second = written_articles(tmp_path / "b.jsonl", {"C": "three", "A": "another"})
     manifest = build(first, second)
     assert manifest.counts == {"articles": 3, "passages": 3}
     assert [row["text"] for row in rows() if row["id"] == "A#0"] == ["one"]
@@ -267,7 +267,7 @@ def test_redirects_become_aliases_of_what_is_there(tmp_path: Path, monkeypatch: 
         Redirect("Nowhere", "Not here"),
         Article("2", "Mars", "A planet."),
     )
-    manifest = build(write(tmp_path / "a.jsonl", {"x": "x"}))
+    manifest = build(written_articles(tmp_path / "a.jsonl", {"x": "x"}))
     assert manifest.counts == {"articles": 2, "passages": 2, "aliases": 2}
     catalog = CatalogReader(store.index_path("text", "mine"))
     assert [catalog.targets(name) for name in ("usa", "America (country)", "Nowhere", "Mars")] == [
@@ -280,7 +280,7 @@ def test_redirects_become_aliases_of_what_is_there(tmp_path: Path, monkeypatch: 
 def test_sections_and_ids_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lead, body = "Word " * 30, "Other " * 30
     reading(monkeypatch, Article("1", "Page", lead + body, "Q7", {"a": 1}, (Section(len(lead), "History > Youth"),)))
-    build(write(tmp_path / "a.jsonl", {"x": "x"}))
+    build(written_articles(tmp_path / "a.jsonl", {"x": "x"}))
     first, second = rows()
     assert (first["section"], second["section"], second["qid"]) == ("", "History > Youth", "Q7")
     assert second["start"] == len(lead)
@@ -292,9 +292,11 @@ def test_sections_and_ids_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_new_articles_are_added_and_changed_ones_replaced(tmp_path: Path) -> None:
-    old = write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "O'Neil #1": "cherry*1"})
+    old = written_articles(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "O'Neil #1": "cherry*1"})
     built = build(old)
-    new = write(tmp_path / "b.jsonl", {"A": "avocado*1", "B": "berry*2", "O'Neil #1": "citron*2", "D": "date*1"})
+    new = written_articles(
+        tmp_path / "b.jsonl", {"A": "avocado*1", "B": "berry*2", "O'Neil #1": "citron*2", "D": "date*1"}
+    )
     manifest = add(new)
     assert manifest.counts == {"articles": 4, "passages": 6}
     assert {k: manifest.settings["last_change"][k] for k in ("what", "articles", "replaced", "unchanged")} == {
@@ -310,19 +312,19 @@ def test_new_articles_are_added_and_changed_ones_replaced(tmp_path: Path) -> Non
 
 
 def test_readers_of_the_old_index_are_not_disturbed(tmp_path: Path) -> None:
-    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2"}))
+    build(written_articles(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2"}))
     directory = store.index_path("text", "mine")
     before = {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
     def look(state: text_build.TextBuildProgress) -> None:
         assert {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()} == before
 
-    add(write(tmp_path / "b.jsonl", {"A": "avocado*2", "C": "cherry*9"}), progress=look)
+    add(written_articles(tmp_path / "b.jsonl", {"A": "avocado*2", "C": "cherry*9"}), progress=look)
     assert len(ids()) == 13
 
 
 def test_removing_articles(tmp_path: Path) -> None:
-    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
+    build(written_articles(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
     manifest, missing = remove_from_text_index("mine", ["a", "Atlantis", "A"])
     assert missing == ["Atlantis"]
     assert manifest.counts == {"articles": 2, "passages": 3}
@@ -333,11 +335,11 @@ def test_removing_articles(tmp_path: Path) -> None:
         remove_from_text_index("mine", ["B", "C"])
     assert len(ids()) == 3
     assert hidden() == []
-    assert add(write(tmp_path / "b.jsonl", {"A": "apple*1"})).counts == {"articles": 3, "passages": 4}
+    assert add(written_articles(tmp_path / "b.jsonl", {"A": "apple*1"})).counts == {"articles": 3, "passages": 4}
 
 
 def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -> None:
-    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
+    build(written_articles(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
     scratch = publishing.unfinished_path("text", "mine")
     scratch.mkdir()
     text_index.link(store.index_path("text", "mine"), scratch)
@@ -352,10 +354,9 @@ def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -
 def test_a_change_goes_on_that_was_killed_between_the_old_index_and_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2"}))
-    more = write(tmp_path / "b.jsonl", {"A": "avocado*1", "C": "cherry*3"})
-    rename, dead = Path.rename, subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
+    build(written_articles(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2"}))
+    more = written_articles(tmp_path / "b.jsonl", {"A": "avocado*1", "C": "cherry*3"})
+    rename, dead = Path.rename, dead_process()
 
     class Killed(BaseException):
         pass
@@ -363,7 +364,7 @@ def test_a_change_goes_on_that_was_killed_between_the_old_index_and_the_new_one(
     def renamed(self: Path, target: Path) -> Path:
         if ".old-" not in target.name:
             raise Killed
-        return rename(self, target.with_name(target.name.replace(f"old-{os.getpid()}-", f"old-{dead.pid}-")))
+        return rename(self, target.with_name(target.name.replace(f"old-{os.getpid()}-", f"old-{dead}-")))
 
     def run() -> store.Manifest:
         return add(more) if change == "add" else remove_from_text_index("mine", ["A"])[0]
@@ -380,7 +381,7 @@ def test_a_change_goes_on_that_was_killed_between_the_old_index_and_the_new_one(
 
 
 def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*2"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*2"})
 
     def refused(message: str, change: Callable[[], Any]) -> None:
         with pytest.raises(AtomrError, match=message):
@@ -401,13 +402,13 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_input_that_changes_meanwhile_is_not_published(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"A": "a*4"})
+    file = written_articles(tmp_path / "a.jsonl", {"A": "a*4"})
 
     def meddle(state: text_build.TextBuildProgress) -> None:
-        write(file, {"A": "changed*3"})
+        written_articles(file, {"A": "changed*3"})
 
     with pytest.raises(InputError, match="was changed while it was read"):
         build(file, progress=meddle)
-    assert store.list_indexes() == []
+    assert store.list_indexes() == publishing.list_unfinished() == []
     assert build(file).counts == {"articles": 1, "passages": 3}
     assert store.read_manifest(store.index_path("text", "mine")).settings["layout"] == text_index.LAYOUT

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from ray_nodes import descendants
 from support.fake_embedder import FakeEmbedder
 from support.places import PYTHONPATH
+from support.processes import is_running
 from support.text_indexes import content, stop
 
 from atomr_local.cli.main import atomr
@@ -275,28 +277,6 @@ def test_a_killed_build_leaves_no_index_and_goes_on(cluster: Any, tmp_path: Path
     build_text_index(files, "mine", embedder=FakeEmbedder(), engine="ray", tell=told.append)
     assert told == [f"resuming an unfinished build after {passages} passages"]
     assert content("mine") == content("whole")
-
-
-def descendants(pid: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-        except OSError:
-            continue
-    found, waiting = [], [pid]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
-    return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def listeners(pid: int) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
+from support.text_indexes import verified, word_pages
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
@@ -15,17 +15,6 @@ from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.text_index import table as text_table
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import PassageTable
-from atomr_local.indexing.verify import verify_indexes
-
-
-def corpus(folder: Path, first: int, count: int) -> Path:
-    file = folder / f"corpus{first}.jsonl"
-    rows = [
-        {"id": str(i), "title": f"Page {i}", "text": f"lake{i} river{i % 3} harbour"}
-        for i in range(first, first + count)
-    ]
-    file.write_text("\n".join(json.dumps(row) for row in rows))
-    return file
 
 
 def cut(folder: Path, pattern: str) -> None:
@@ -35,17 +24,12 @@ def cut(folder: Path, pattern: str) -> None:
     file.write_bytes(content[: len(content) // 3] + content[len(content) // 2 :])
 
 
-def whole() -> bool:
-    (report,) = verify_indexes("mine")
-    return report.good
-
-
 @pytest.mark.parametrize("lost", ["table", "shard"])
 def test_lost_passages_are_found_and_the_next_run_writes_them_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
-    more = corpus(tmp_path, 20, 30)
+    build_text_index([word_pages(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
+    more = word_pages(tmp_path, 20, 50)
     step = PassageTable.index if lost == "table" else PassageTable.append
 
     def damaged(self: PassageTable, argument: Any) -> Any:
@@ -63,14 +47,14 @@ def test_lost_passages_are_found_and_the_next_run_writes_them_again(
     build = build_text_index([more], "mine", embedder=FakeEmbedder(), add=True, tell=told.append)
     assert build.counts["passages"] == 50
     assert [note.partition(" ")[0] for note in told] == (["resuming"] if lost == "table" else [])
-    assert whole()
+    verified()
 
 
 @pytest.mark.parametrize("pattern", ["*_tokens.lance", "*_invert.lance", "page_lookup.lance"])
 def test_lost_parts_of_an_index_are_found_before_it_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    file = corpus(tmp_path, 0, 30)
+    file = word_pages(tmp_path, 0, 30)
     forget = PassageTable.forget
 
     def damaged(self: PassageTable) -> None:
@@ -83,13 +67,13 @@ def test_lost_parts_of_an_index_are_found_before_it_is_published(
             build_text_index([file], "mine", embedder=FakeEmbedder())
     assert not store.index_path("text", "mine").exists()
     assert build_text_index([file], "mine", embedder=FakeEmbedder()).counts["passages"] == 30
-    assert whole()
+    verified()
 
 
 def test_indexes_that_fail_at_the_end_are_made_again_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = corpus(tmp_path, 0, 30)
+    file = word_pages(tmp_path, 0, 30)
 
     def fails(self: PassageTable) -> None:
         cut(self.path, "*_tokens.lance")
@@ -102,14 +86,14 @@ def test_indexes_that_fail_at_the_end_are_made_again_by_the_next_run(
     told: list[str] = []
     build_text_index([file], "mine", embedder=FakeEmbedder(), tell=told.append)
     assert "resuming an unfinished build" in told[0].casefold()  # the passages were kept
-    assert whole()
+    verified()
 
 
 def test_rows_that_an_index_cannot_take_in_are_taken_in_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
-    more = corpus(tmp_path, 20, 30)
+    build_text_index([word_pages(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
+    more = word_pages(tmp_path, 20, 50)
     left: list[str] = ["searched_idx"]
     monkeypatch.setattr(text_table, "unindexed", lambda _table: left)
     with pytest.raises(KnowledgeIndexError, match="rows are missing in the indexes searched_idx") as caught:
@@ -120,4 +104,5 @@ def test_rows_that_an_index_cannot_take_in_are_taken_in_by_the_next_run(
     index = PassageTable.index
     monkeypatch.setattr(PassageTable, "index", lambda self, trained: made.append(1) or index(self, trained))
     assert build_text_index([more], "mine", embedder=FakeEmbedder(), add=True).counts["passages"] == 50
-    assert made == [1] and whole()
+    assert made == [1]
+    verified()

@@ -20,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support.fake_embedder import FakeEmbedder
+from support.homes import at_home
 from support.places import PYTHONPATH
 
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
@@ -45,8 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     facts, corpus = home / "facts.jsonl", home / "corpus.jsonl"
     facts.write_text('{"s": "Como", "p": "country", "o": "Italy"}\nno fact\n')
     corpus.write_text(json.dumps({"id": "1", "title": "Como", "text": "A lake in Italy. " * 20}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
+    with at_home(home):
         build_text_index([corpus], "mine", embedder=FakeEmbedder())
         build_graph_index([facts], "facts", linearise=True)
         for kind, name in (("text", "mine"), ("graph", "facts")):

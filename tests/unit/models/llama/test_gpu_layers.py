@@ -70,19 +70,23 @@ def opened(model: Path, **given: Any) -> tuple[int, list[str]]:
         engine.close()
 
 
-@pytest.mark.parametrize(("wanted", "asked"), [({}, -1), ({"gpu_layers": 3}, 3), ({"gpu_layers": 0}, 0)])
+@pytest.mark.parametrize(
+    ("what", "wanted", "used"),
+    [
+        ({}, {}, -1),
+        ({}, {"gpu_layers": 3}, 3),
+        ({}, {"gpu_layers": 0}, 0),
+        ({"room": ROOM}, {"gpu_layers": ROOM}, ROOM),
+        ({"offload": False}, {"gpu_layers": 20}, 0),
+    ],
+    ids=["all", "some", "none", "as many as fit", "a library without a GPU"],
+)
 def test_the_wanted_layers_go_to_the_gpu(
-    starter_file: Path, card: Callable[..., Card], wanted: Any, asked: int
+    starter_file: Path, card: Callable[..., Card], what: Any, wanted: Any, used: int
 ) -> None:
-    found = card()
-    assert opened(starter_file, **wanted) == (asked, [])
-    assert found.layers == [asked]
-
-
-def test_a_library_without_a_gpu_gets_none(starter_file: Path, card: Callable[..., Card]) -> None:
-    found = card(offload=False)
-    assert opened(starter_file, gpu_layers=20) == (0, [])
-    assert found.layers == [0]
+    found = card(**what)
+    assert opened(starter_file, **wanted) == (used, [])
+    assert found.layers == [used]
 
 
 def test_none_wanted_means_that_long_batches_stay_on_the_processor_too(
@@ -109,11 +113,6 @@ def test_what_cannot_be_loaded_there_runs_on_the_processor_with_a_warning(
     assert f"{starter_file.name} cannot be loaded with {words} on the GPU" in told
     assert "it runs on the processor" in told
     assert "llm.gpu_layers" in told
-
-
-def test_some_layers_fit(starter_file: Path, card: Callable[..., Card]) -> None:
-    card(room=ROOM)
-    assert opened(starter_file, gpu_layers=ROOM) == (ROOM, [])
 
 
 def test_where_the_processor_cannot_load_it_either_there_is_its_error_and_no_warning(

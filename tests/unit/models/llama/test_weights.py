@@ -410,10 +410,11 @@ def no_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def full_on_the_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(*_: object) -> None:
+    def add(writer: Any, *_: object) -> None:
+        Path(writer.path).write_bytes(b"a part")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(gguf.GGUFWriter, "write_tensors_to_file", write)
+    monkeypatch.setattr(gguf.GGUFWriter, "add_tensor", add)
 
 
 def refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,29 +422,25 @@ def refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "_merge", lambda model, adapter, out: out.touch())
 
 
+@pytest.fixture(scope="module")
+def applied(starter: GgufHeader, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Generation]:
+    """An adapter, and what the model says with it."""
+    adapter = noise(tmp_path_factory.mktemp("adapter") / "noise.gguf")
+    return adapter, answer(starter.path, adapter, None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", [no_room, not_writable, read_only, no_package, full_on_the_way, refused])
 def test_trouble_is_a_model_error_and_loading_applies_the_adapter(
-    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Any
+    starter: GgufHeader, applied: tuple[Path, Generation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Any
 ) -> None:
-    adapter, cache = noise(tmp_path / "noise.gguf"), tmp_path / "cache"
-    expected = answer(starter.path, adapter, None)
+    (adapter, expected), cache = applied, tmp_path / "cache"
     trouble(cache / "weights", monkeypatch)
     with pytest.raises(ModelError):
         prepare(starter, adapter, "Q8_0", cache / "weights")
     assert answer(starter.path, adapter, cache).tokens == expected.tokens
     if (cache / "weights").is_dir():
         assert list((cache / "weights").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_an_adapter_that_cannot_be_merged_gives_llama_cpp_s_reason(starter: GgufHeader, tmp_path: Path) -> None:
-    """Half of a pair: the header is in order, the adapter is not."""
-    half = {"blk.0.attn_output.weight.lora_a": ((WIDTH, RANK), bytes(4 * WIDTH * RANK))}
-    adapter = lora_adapter(tmp_path / "half.gguf", half)
-    with pytest.raises(ModelError, match="lora") as caught:
-        answer(starter.path, adapter, tmp_path / "cache")
-    assert caught.value.title == "Adapter not usable"
 
 
 def test_what_is_worth_preparing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,20 +59,22 @@ def test_a_sure_tree_is_not_rivalled() -> None:
 
 
 def test_the_surer_direct_answer_stands_and_the_trace_tells_both() -> None:
-    made = run(
+    """It is direct RAG over what a search for the question finds."""
+    backbone = FakeBackbone(
         Said(reply("Bob Lee", evidence=[1]), 0.3),
         Said(reply("Rome", evidence=[1]), 0.2),
         Said(reply("Oslo", evidence=[1]), 0.95),
-        rival=True,
+    )
+    made = Run(
+        QUESTION, PLAN, backbone, FakeSource("text", TEXT), features=FEATURES | {"rival": True}, calibration=CALIBRATION
     )
     assert made.result.texts == ("Oslo",)
+    assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
     root = made.node(0)
     assert root.method == "direct_rag"
-    assert (
-        root.computation is not None
-        and root.computation.startswith("tree: Rome (")
-        and "direct: Oslo (" in root.computation
-    )
+    assert root.confidence == pytest.approx(CALIBRATION.direct.probability({"leaves": 0.95}))
+    told = root.computation or ""
+    assert told.startswith("tree: Rome (") and "direct: Oslo (" in told
     assert made.node(2).answer == "Rome"
 
 
@@ -85,20 +87,6 @@ def test_a_less_sure_direct_answer_gives_way_and_is_named() -> None:
     )
     assert made.result.texts == ("Rome",)
     assert any("direct: Oslo" in note for note in made.node(0).dropped)
-
-
-def test_the_rival_is_direct_rag_over_what_a_search_for_the_question_finds() -> None:
-    backbone = FakeBackbone(
-        Said(reply("Bob Lee", evidence=[1]), 0.3),
-        Said(reply("Rome", evidence=[1]), 0.2),
-        Said(reply("Oslo", evidence=[1]), 0.95),
-    )
-    made = Run(
-        QUESTION, PLAN, backbone, FakeSource("text", TEXT), features=FEATURES | {"rival": True}, calibration=CALIBRATION
-    )
-    assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
-    assert made.result.texts == ("Oslo",)
-    assert made.node(0).confidence == pytest.approx(CALIBRATION.direct.probability({"leaves": 0.95}))
 
 
 def test_where_the_tree_comes_to_nothing_the_question_is_read_for_as_it_was_typed() -> None:

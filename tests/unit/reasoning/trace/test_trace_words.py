@@ -41,9 +41,11 @@ def test_computations_are_told_without_the_programs_inner_words() -> None:
     assert computation_text("1813 < 1814") == "1813 < 1814"
 
 
-def test_what_a_plan_leaves_out_is_said_with_what_it_means() -> None:
+def test_what_plan_or_evidence_leave_out_is_said_with_what_it_means() -> None:
     assert warning_text("the plan leaves out 1948") == "no step asks about 1948: the answer may not fit it"
     assert warning_text("step 1: no connection") == "step 1: no connection"
+    said = warning_text("the evidence does not mention 2019")
+    assert said == "the cited evidence does not mention 2019: the answer may not fit it"
 
 
 def test_every_signal_has_words_and_none_of_them_is_shown_by_its_name() -> None:

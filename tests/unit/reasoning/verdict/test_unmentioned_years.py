@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.reasoning.trace.telling import warning_text
 from atomr_local.reasoning.verdict.judge import unmentioned_years
 
 
@@ -29,8 +28,3 @@ def test_years_that_the_cited_evidence_does_not_mention(
     node = NodeTrace(2, 0, "Who?", "relate", arguments=arguments, **known)  # type: ignore[arg-type]
     evidence = [EvidenceTrace("e1", "graph", "Nobel Prize", text, 1.0, "", {})]
     assert unmentioned_years(Trace("Who?", "atomr", {}, nodes=[node], evidence=evidence)) == missing
-
-
-def test_the_warning_says_what_it_means() -> None:
-    said = warning_text("the evidence does not mention 2019")
-    assert said == "the cited evidence does not mention 2019: the answer may not fit it"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.homes import home_fixtures
+from support.wikidata_items import WD, WDT, claim, entity, written_dump
 
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.indexing import store
@@ -18,59 +20,30 @@ from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.sources.protocol import GraphTools
 from atomr_local.system.cancellation import Cancellation
 
-WD, WDT, PQ = (
-    "http://www.wikidata.org/entity/",
-    "http://www.wikidata.org/prop/direct/",
-    "http://www.wikidata.org/prop/qualifier/",
-)
-
-
-def snak(prop: str, content: str) -> dict[str, Any]:
-    if content.startswith("Q"):
-        found: Any = {"type": "wikibase-entityid", "value": {"id": content}}
-    else:
-        found = {"type": "time", "value": {"time": f"+{content}T00:00:00Z", "precision": 11}}
-    return {"snaktype": "value", "property": prop, "datavalue": found}
-
-
-def claim(number: int, prop: str, value: str, rank: str = "normal", **qualifiers: str) -> dict[str, Any]:
-    said = {pid: [snak(pid, content)] for pid, content in qualifiers.items()}
-    one = {"id": f"Q183${number:08d}-0000-0000-0000-000000000000", "mainsnak": snak(prop, value), "rank": rank}
-    return one | ({"qualifiers": said} if said else {})
-
-
-def entity(qid: str, label: str, *claims: dict[str, Any]) -> dict[str, Any]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for one in claims:
-        grouped.setdefault(one["mainsnak"]["property"], []).append(one)
-    kind = "item" if qid.startswith("Q") else "property"
-    return {"type": kind, "id": qid, "labels": {"en": {"language": "en", "value": label}}, "claims": grouped}
+PQ = "http://www.wikidata.org/prop/qualifier/"
 
 
 DUMP = [
-    entity("Q183", "Germany", claim(1, "P36", "Q64", "preferred", P580="1990-10-03"),
-           claim(2, "P36", "Q586", P580="1949-05-23", P582="1990-10-03"), claim(3, "P37", "Q188")),
+    entity("Q183", "Germany", claim("P36", "Q64", "preferred", P580="1990-10-03"),
+           claim("P36", "Q586", P580="1949-05-23", P582="1990-10-03"), claim("P37", "Q188")),
     entity("Q64", "Berlin"), entity("Q586", "Bonn"), entity("Q188", "Ger\x1b[31mman"),
     entity("P36", "capital"), entity("P37", "official language"),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
-    file = tmp_path / "dump.json"
-    file.write_text("\n".join(json.dumps(one) for one in DUMP))
-    return file
 
 
 def directory() -> Path:
     return store.index_path("graph", "t")
 
 
+built_home, copied_home = home_fixtures(
+    lambda home: build_graph_index([written_dump(home / "dump.json", *DUMP)], "t", linearise=True)
+)
+
+
 @pytest.fixture
-def source(dump: Path) -> GraphSource:
-    build_graph_index([dump], "t", linearise=True)
-    return GraphSource.open(directory())
+def source(copied_home: Path) -> Iterator[GraphSource]:
+    with closing(GraphSource.open(directory())) as opened:
+        yield opened
 
 
 def test_a_graph_is_a_source_of_facts(source: GraphSource) -> None:
@@ -103,8 +76,8 @@ def test_qualifiers_are_words_of_the_fact_and_rows_of_its_query(source: GraphSou
     assert sorted(map(str, again)) == sorted(map(str, rows))
 
 
-def test_without_facts_as_text_it_says_the_command(dump: Path) -> None:
-    build_graph_index([dump], "t")
+def test_without_facts_as_text_it_says_the_command(own_home: Path) -> None:
+    build_graph_index([written_dump(own_home / "dump.json", *DUMP)], "t")
     source = GraphSource.open(directory())
     assert source.facts_missing == "the graph index t has no facts as text. Run `atomr graph linearise t`."
     with pytest.raises(SourceError, match="has no facts as text") as raised:

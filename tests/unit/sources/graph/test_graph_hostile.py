@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.graph_world import Asker, world_fixture
+from support.homes import at_home
 
 from atomr_local.errors import SourceError
 from atomr_local.indexing import store
@@ -43,15 +45,25 @@ def ask(world: Asker) -> Asker:
     return Asker(GraphSource(world.source.graph, None))
 
 
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """A graph of these labels, of entities and of properties."""
+    facts = [
+        {"s": label, "p": name, "o": value}
+        for label in HOSTILE
+        for name, value in (("father", f"{label} tail"), (label, "other"))
+    ]
+    with at_home(tmp_path_factory.mktemp("home")) as home:
+        file = home / "facts.jsonl"
+        file.write_text("\n".join(map(json.dumps, facts)))
+        build_graph_index([file], "t")
+        with closing(GraphSource.open(store.index_path("graph", "t"))) as source:
+            yield Asker(source)
+
+
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_labels_through_the_whole_path(tmp_path: Path, label: str) -> None:
-    file = tmp_path / "facts.jsonl"
-    tail = f"{label} tail"
-    file.write_text(
-        json.dumps({"s": label, "p": "father", "o": tail}) + "\n" + json.dumps({"s": label, "p": label, "o": "other"})
-    )
-    build_graph_index([file], "t")
-    ask = Asker(GraphSource.open(store.index_path("graph", "t")))
+def test_hostile_labels_through_the_whole_path(hostile: Asker, label: str) -> None:
+    ask, tail = hostile, f"{label} tail"
     head = ask.search(label).values[0]
     assert head.text == label
     assert ask.relate(head, "father") == [tail]

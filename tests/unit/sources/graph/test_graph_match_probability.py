@@ -6,9 +6,8 @@ import math
 
 import pytest
 from support.graph_world import Asker, world_fixture
+from support.starter_parts import starter_embedder
 
-from atomr_local.errors import MissingPartError
-from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.selection import (
     LEXICAL_FEATURES,
@@ -54,12 +53,7 @@ def world(opened: Asker) -> GraphSource:
 def ask(request: pytest.FixtureRequest, world: GraphSource) -> Asker:
     if request.param == "words":
         return Asker(GraphSource(world.graph))
-    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-
-    try:
-        embedder = SentenceEmbedder(starter_embedder_path())
-    except MissingPartError as error:
-        pytest.skip(f"no embedder: {error}")
+    embedder = starter_embedder()
     return Asker(GraphSource(world.graph, lambda: embedder))
 
 

@@ -2,83 +2,52 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support.graph_world import Asker
+from support.homes import at_home
+from support.wikidata_items import claim, entity, written_dump
 
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.indexing.store import index_path
 from atomr_local.language.question import read_question
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.sparql.process import run_query
 from atomr_local.tree.nodes import Operator
 
-
-def entity(qid: str, label: str, *claims: dict[str, Any]) -> dict[str, Any]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for number, one in enumerate(claims):
-        one["id"] = f"{qid}${number:08d}-0000-0000-0000-000000000000"
-        grouped.setdefault(one["mainsnak"]["property"], []).append(one)
-    return {"type": "item", "id": qid, "labels": {"en": {"language": "en", "value": label}}, "claims": grouped}
-
-
-def claim(pid: str, value: str | int, rank: str = "normal", **qualifiers: str) -> dict[str, Any]:
-    def snak(prop: str, content: str | int) -> dict[str, Any]:
-        if isinstance(content, int):
-            found: Any = {"type": "quantity", "value": {"amount": f"+{content}", "unit": "1"}}
-        elif content.startswith("Q"):
-            found = {"type": "wikibase-entityid", "value": {"id": content}}
-        else:
-            precision = {1: 9, 2: 10, 3: 11}[len(content.split("-"))]
-            full = content + "-00" * (3 - len(content.split("-")))
-            found = {"type": "time", "value": {"time": f"+{full}T00:00:00Z", "precision": precision}}
-        return {"snaktype": "value", "property": prop, "datavalue": found}
-
-    names = {"start": "P580", "end": "P582", "point": "P585", "of": "P642"}
-    grouped = {names[name]: [snak(names[name], content)] for name, content in qualifiers.items()}
-    return {"mainsnak": snak(pid, value), "rank": rank, "qualifiers": grouped}
-
-
-def prop(pid: str, label: str) -> dict[str, Any]:
-    return {"type": "property", "id": pid, "labels": {"en": {"language": "en", "value": label}}, "claims": {}}
-
-
 DUMP = [
     entity(
         "Q183", "Germany",
-        claim("P36", "Q64", "preferred", start="1990-10-03"), claim("P36", "Q586", start="1949-05-23", end="1990-10-03"),
-        claim("P36", "Q90", "deprecated", start="1900"),
-        claim("P1082", 82_000_000, point="2011"), claim("P1082", 83_000_000, "preferred", point="2019"),
+        claim("P36", "Q64", "preferred", P580="1990-10-03"), claim("P36", "Q586", P580="1949-05-23", P582="1990-10-03"),
+        claim("P36", "Q90", "deprecated", P580="1900"),
+        claim("P1082", 82_000_000, P585="2011"), claim("P1082", 83_000_000, "preferred", P585="2019"),
         claim("P37", "Q188"),
     ),
     entity(
         "Q311", "Belgium",
-        claim("P1082", 11_128_246, point="2013"), claim("P1082", 11_035_948, point="2013-01-01"),
-        claim("P1082", 11_000_001, point="2012-01-01"), claim("P1082", 11_000_002, "preferred", point="2012-07-01"),
-        claim("P1082", 10_000_001, point="2000"), claim("P1082", 10_000_002, point="2000"),
-        claim("P166", "Q30", point="2013"), claim("P166", "Q586", point="2013-05-01"),
+        claim("P1082", 11_128_246, P585="2013"), claim("P1082", 11_035_948, P585="2013-01-01"),
+        claim("P1082", 11_000_001, P585="2012-01-01"), claim("P1082", 11_000_002, "preferred", P585="2012-07-01"),
+        claim("P1082", 10_000_001, P585="2000"), claim("P1082", 10_000_002, P585="2000"),
+        claim("P166", "Q30", P585="2013"), claim("P166", "Q586", P585="2013-05-01"),
     ),
     entity("Q64", "Berlin"), entity("Q586", "Bonn"), entity("Q90", "Paris"), entity("Q188", "German"),
     entity("Q30", "mayor"), entity("Q31", "councillor"),
     entity("Q7", "Ann Example",
-        claim("P39", "Q30", start="2001", end="2009-06", of="Q64"), claim("P39", "Q31", start="2010", of="Q586"),
-        claim("P26", "Q8", start="1990", end="1999"), claim("P26", "Q9", "preferred", start="2005")),
+        claim("P39", "Q30", P580="2001", P582="2009-06", P642="Q64"), claim("P39", "Q31", P580="2010", P642="Q586"),
+        claim("P26", "Q8", P580="1990", P582="1999"), claim("P26", "Q9", "preferred", P580="2005")),
     entity("Q8", "Bob One"), entity("Q9", "Carl Two"),
-    prop("P166", "award received"), prop("P36", "capital"), prop("P1082", "population"), prop("P39", "position held"), prop("P26", "spouse"), prop("P37", "official language"),
+    entity("P166", "award received"), entity("P36", "capital"), entity("P1082", "population"), entity("P39", "position held"), entity("P26", "spouse"), entity("P37", "official language"),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
-        file = home / "dump.json"
-        file.write_text("\n".join(json.dumps(one) for one in DUMP))
-        build_graph_index([file], "times")
+    with at_home(tmp_path_factory.mktemp("home")) as home:
+        build_graph_index([written_dump(home / "dump.json", *DUMP)], "times")
         source = GraphSource.open(store.index_path("graph", "times"))
         yield Asker(source)
         source.close()
@@ -210,3 +179,16 @@ def test_sparql_finds_qualified_statements_as_wikidata_has_them(asker: Asker) ->
     directory = asker.source.graph.directory
     assert [row["end"] for row in run_query(directory, query).rows] == ["1990-10-03"]
     assert run_query(directory, "ASK { wd:Q183 wdt:P36 wd:Q586 }").boolean is False
+
+
+# Properties whose values are texts in several languages.
+
+
+def test_every_text_of_a_motto_is_found(tmp_path: Path) -> None:
+    texts = {"fr": "L'union fait la force", "nl": "Eendracht maakt macht"}
+    mottos = [claim("P1451", {"text": text, "language": language}) for language, text in texts.items()]
+    dump = written_dump(tmp_path / "a.jsonl", entity("Q31", "Belgium", *mottos), entity("P1451", "motto text"))
+    build_graph_index([dump], "t")
+    with closing(GraphSource.open(index_path("graph", "t"))) as source:
+        ask = Asker(source)
+        assert sorted(ask.relate("Belgium", "motto", "What is the motto of Belgium?")) == sorted(texts.values())

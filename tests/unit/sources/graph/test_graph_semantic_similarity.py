@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from support.graph_world import Asker, open_world, world_fixture
+from support.starter_parts import starter_embedder
 
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.properties import PROPERTY
-from atomr_local.models.catalog.find import starter_embedder_path
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.selection import score_properties
@@ -189,18 +189,9 @@ def rows() -> list[PropertyRow]:
     return [PropertyRow(PROPERTY + pid, label, "", (), 1, 0, 0, 0) for pid, label in LABELS.items()]
 
 
-def starter() -> Any:
-    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-
-    try:
-        return SentenceEmbedder(starter_embedder_path())
-    except MissingPartError as error:
-        pytest.skip(f"no embedder: {error}")
-
-
 @pytest.mark.slow
 def test_what_is_asked_for_is_judged_by_meaning_too() -> None:
-    embedder = starter()
+    embedder = starter_embedder()
     matcher = PropertyMatcher(rows(), SemanticSimilarity(lambda: embedder))
     own = [(PROPERTY + pid, False) for pid in LABELS]
     asked = ("line of work", "what did Ada do for a living?", "Ada")
@@ -217,7 +208,7 @@ def test_what_is_asked_for_is_judged_by_meaning_too() -> None:
 
 
 def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> None:
-    embedder = starter()
+    embedder = starter_embedder()
     source = GraphSource(world.graph, lambda: embedder)
     assert first(source, "Hamlet", "stage drama") == "Hamlet"
     assert first(source, "Mercury", "chemical substance") == "Mercury (element)"
@@ -226,7 +217,7 @@ def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> Non
 
 @pytest.mark.slow
 def test_relate_takes_what_the_question_means(tmp_path: Path) -> None:
-    embedder = starter()
+    embedder = starter_embedder()
     world = open_world(
         tmp_path,
         "Fracture | film editor | Ann Dee\nFracture | cast member | Bob\nFracture | genre | drama\n"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.graph_world import Asker, open_world, world_fixture
 
@@ -270,43 +271,44 @@ def test_cancelled_requests_stop(ask: Asker) -> None:
         ask.source.retrieve(Request("q", "q", Operator.SEARCH, (Value("Paris"),)), cancellation)
 
 
-def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path) -> None:
-    source = Asker(
-        open_world(tmp_path, "The Rack | director | Emile Chautard\nÉmile Chautard | date of death | 24 April 1934")
-    )
-    director = source.request(Operator.RELATE, "The Rack", "director").values[0]
-    assert source.relate(director, "date of death") == ["24 April 1934"]
-
-
-LINCOLN = """Lincoln | director | Steven Spielberg
+OTHERS = """The Rack | director | Emile Chautard
+Émile Chautard | date of death | 24 April 1934
+Lincoln | director | Steven Spielberg
 Abraham Lincoln | instance of | human
 Abraham Lincoln | date of birth | 12 February 1809
-Road to Lincoln | date of birth | 1 January 1900"""
+Road to Lincoln | date of birth | 1 January 1900
+Heat | director | Michael Mann
+Ann Heat | date of birth | 1 May 1900
+Bob Heat | date of birth | 1 May 1901
+Ann | date of birth | 1950
+Ann | date of birth | 2 March 1950"""
+others = world_fixture(OTHERS)
 
 
-def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(tmp_path: Path) -> None:
-    source = Asker(open_world(tmp_path, LINCOLN))
-    film = source.request(Operator.SEARCH, "Lincoln").values[0]
+def test_facts_under_an_unresolved_namesake_are_found(others: Asker) -> None:
+    director = others.request(Operator.RELATE, "The Rack", "director").values[0]
+    assert others.relate(director, "date of death") == ["24 April 1934"]
+
+
+def test_of_a_last_name_its_only_bearer_is_asked_for_what_the_entity_of_that_name_lacks(others: Asker) -> None:
+    film = others.request(Operator.SEARCH, "Lincoln").values[0]
     assert film.iri is not None
-    assert source.relate(film, "date of birth") == ["12 February 1809"]
-    assert source.relate(film, "director") == ["Steven Spielberg"]
-    assert (source.request(Operator.RELATE, film, "date of birth").link_score or 1.0) < 0.9
+    assert others.relate(film, "date of birth") == ["12 February 1809"]
+    assert others.relate(film, "director") == ["Steven Spielberg"]
+    assert (others.request(Operator.RELATE, film, "date of birth").link_score or 1.0) < 0.9
 
 
-def test_of_several_bearers_of_a_last_name_none_stands_for_it(tmp_path: Path) -> None:
-    source = Asker(open_world(tmp_path, f"{LINCOLN}\nMary Lincoln | instance of | human"))
-    film = source.request(Operator.SEARCH, "Lincoln").values[0]
-    assert source.relate(film, "date of birth") == []
+def test_of_several_bearers_of_a_last_name_none_stands_for_it(others: Asker) -> None:
+    film = others.request(Operator.SEARCH, "Heat").values[0]
+    assert others.relate(film, "director") == ["Michael Mann"]
+    assert others.relate(film, "date of birth") == []
 
 
-def test_the_more_precise_date_stands_for_both(tmp_path: Path) -> None:
-    source = Asker(open_world(tmp_path, "Ann | date of birth | 1950\nAnn | date of birth | 2 March 1950"))
-    assert source.relate("Ann", "date of birth") == ["2 March 1950"]
+def test_the_more_precise_date_stands_for_both(others: Asker) -> None:
+    assert others.relate("Ann", "date of birth") == ["2 March 1950"]
 
 
 def test_the_embedder_decides_where_words_do_not(ask: Asker) -> None:
-    np = pytest.importorskip("numpy")
-
     class FakeEmbedder:
         identity, dimensions = "fake", 2
 

@@ -81,7 +81,7 @@ def test_no_mixture_of_tokens_smuggles_a_service_past_the_guard() -> None:
     )
     rng = random.Random(7)
     attempts = 0
-    for _ in range(30_000):
+    for _ in range(15_000):
         middle = [*rng.choices(pieces, k=rng.randint(0, 5)), "SERVICE <http://127.0.0.1:9/> { ?s ?p ?o }"]
         middle += rng.choices(pieces, k=rng.randint(0, 4))
         query = rng.choice(templates).format(rng.choice(["", " "]).join(middle))
@@ -96,7 +96,7 @@ def test_no_mixture_of_tokens_smuggles_a_service_past_the_guard() -> None:
         except (OSError, ValueError, RuntimeError) as error:
             attempts += "port" in str(error)
             assert not passed, query
-    assert attempts > 100
+    assert attempts > 50
 
 
 def test_kinds_of_results(directory: Path) -> None:
@@ -139,38 +139,16 @@ def test_runaway_queries_of_every_kind_are_ended(directory: Path, query: str) ->
         run_query(directory, query, timeout=0.5)
 
 
-def test_malformed_queries_are_told(directory: Path) -> None:
+@pytest.mark.parametrize("query", ["", "SELECT nonsense"])
+def test_malformed_queries_are_told(directory: Path, query: str) -> None:
     with pytest.raises(QueryError, match="not valid"):
-        run_query(directory, "SELECT nonsense")
-
-
-@pytest.mark.slow
-def test_a_query_without_end_is_stopped(directory: Path) -> None:
-    endless = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(8)) + " }"
-    with pytest.raises(QueryError, match="longer than 1 seconds"):
-        run_query(directory, endless, timeout=1)  # it would take years
+        run_query(directory, query)
 
 
 # Limits in seconds, of which the first is enough for the first rows unless the machine has much else to do.
 LIMITS = (1, 5, 25, 100)
 # Millions of rows, the first at once.
 MANY = "SELECT ?a { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
-
-
-@pytest.mark.slow
-def test_rows_come_before_the_query_has_ended(directory: Path) -> None:
-    for limit in LIMITS:
-        count = 0
-        with running_query(directory, MANY, timeout=limit, max_rows=10**9) as running:
-            batches = running.batches()
-            with pytest.raises(QueryError, match=f"longer than {limit} seconds") as stopped:
-                while True:
-                    count += len(next(batches))
-        assert stopped.value.title == "Query stopped"
-        if count:
-            break
-    assert f"; there may be more than the {count} rows" in stopped.value.message
-    assert count
 
 
 def test_a_query_can_be_cancelled_among_its_rows(directory: Path) -> None:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import partial
 from typing import Any
 
 import pytest
-from support.fake_parts import FakeBackbone, FakeGraphSource, FakeSource, Said, passages, rows, texts
+from support.fake_graph_tools import FakeGraphWithFacts
+from support.fake_parts import FakeBackbone, FakeSource, Said, passages, rows, texts
 from support.strategy_scripts import Bare, asked
 
-from atomr_local.errors import ModelError, QueryError, SourceError
+from atomr_local.errors import ModelError, QueryError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.trace.telling import is_stage
 from atomr_local.reasoning.verdict.judge import judge
-from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
-from atomr_local.strategies.cok import (
-    AGREED,
-    FELL_BACK,
-    NO_CHAIN,
-    UNCHECKED,
-)
+from atomr_local.sources.protocol import QueryRows, Value
+from atomr_local.strategies.cok import AGREED, FELL_BACK, NO_CHAIN, UNCHECKED
 from atomr_local.strategies.shared.closing import CALLS_USED, OWN
 from atomr_local.strategies.shared.tasks import NOT_FOUND, NOT_TOLD, STANDS
-from atomr_local.system.cancellation import Cancellation
 
 QUESTION = "Where was the director of Emma Road born?"
 WRONG, RIGHT = "Emma Road was directed by Bob Ray.", "Emma Road was directed by Ann Lee."
@@ -81,13 +75,11 @@ def test_the_samples_and_what_each_call_sees() -> None:
     assert following == f"Question: {QUESTION}\nKnown: {RIGHT}"
     assert f"Known: {RIGHT}" in second and WRONG not in second
     assert last == f"1. {RIGHT}\n2. {BIRTH}\nQuestion: {QUESTION}", "the answer rests on the corrected ones alone"
-
-
-def test_three_worked_examples_of_each_form() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone, text())
     shown = [sum(message.role == "assistant" for message in prompt.static) for prompt in backbone.prompts[2:]]
-    assert shown == [3] * 5
+    assert shown == [3] * 5, "worked examples of each form"
+    chains, checks = backbone.grammars[0] or "", backbone.grammars[3] or ""
+    assert '("\\u000AThird: " field-2)?' in chains and '("\\u000ASecond' not in chains, "two to four rationales"
+    assert '"1"' in checks and '"2"' in checks and '"3"' not in checks and '"none"' in checks, "numbers of the passages"
 
 
 @pytest.mark.parametrize(("threshold", "stands"), [(0.6, True), (0.61, False), (0.0, True), (1.0, False)])
@@ -113,14 +105,6 @@ def test_threshold_0_is_the_majority_of_the_samples() -> None:
         assert [node.id for node in trace.nodes] == [0, 1]
     result, _ = run(FakeBackbone(*CHAINS), text(), threshold=0.0)
     assert result.texts == ("Rome",) and result.from_memory, "the first seen wins a tie"
-
-
-def test_threshold_0_is_the_majority_counted_by_hand() -> None:
-    said = ["Rome", "Oslo", "rome.", "Unknown", "Ulm"]
-    result, trace = run(FakeBackbone(*map(chain, said)), text(), samples=5, threshold=0.0)
-    [(most, votes)] = Counter(answer.strip(".").casefold() for answer in said).most_common(1)
-    assert (result.texts[0].casefold(), trace.node(1).computation) == (most, f"{votes} of 5 chains")
-    assert (result.evidence, result.cited, trace.evidence) == ([], [], [])
 
 
 def test_the_limit_is_the_length_of_the_chain() -> None:
@@ -178,22 +162,12 @@ def test_unknown_at_the_end_is_unknown_or_the_vote_as_a_guess(last: str) -> None
     assert verdict.status == "unknown" and verdict.guess is not None and verdict.guess.basis == "model"
 
 
-def test_a_source_that_fails_is_told_and_the_others_go_on() -> None:
-    graph = FakeSource("graph", {WRONG: SourceError("gone")})
-    chosen = "text, graph"
-    backbone = FakeBackbone(*CHAINS, chosen, *PATH[3:])
-    result, trace = run(backbone, text(), graph)
-    assert result.texts == ("York",) and trace.warnings == ["step 3: Source failed: gone"]
-    assert (trace.node(2).label, trace.node(2).observation) == ("where to look", chosen)
-    assert any("gone" in note for note in trace.node(3).dropped)
-
-
 def test_only_the_chosen_sources_are_asked() -> None:
     graph = FakeSource("graph", {WRONG: rows("Emma Road", Value("Ann Lee"))})
     source = text()
-    backbone = FakeBackbone(*CHAINS, "graph", check(1, RIGHT), f"Fact: {NEXT}", "Answer: York")
-    run(backbone, source, graph)
+    _, trace = run(FakeBackbone(*CHAINS, "graph", check(1, RIGHT), f"Fact: {NEXT}", "Answer: York"), source, graph)
     assert source.requests == [] and graph.queries == [WRONG, NEXT]
+    assert (trace.node(2).label, trace.node(2).observation) == ("where to look", "graph")
 
 
 def test_a_model_that_fails_to_choose_leaves_all_sources() -> None:
@@ -271,58 +245,35 @@ def test_without_log_probabilities_nothing_is_decided_otherwise() -> None:
     assert trace.node(0).supported and trace.node(2).corrected_from == WRONG
 
 
-def test_the_grammar_holds_two_to_four_rationales_and_the_numbers_of_the_passages() -> None:
-    backbone = FakeBackbone(*PATH)
-    run(backbone, text())
-    chains, checks = backbone.grammars[0] or "", backbone.grammars[3] or ""
-    assert '("\\u000AThird: " field-2)?' in chains and '("\\u000ASecond' not in chains
-    assert '"1"' in checks and '"2"' in checks and '"3"' not in checks and '"none"' in checks
-
-
 # --- the graph in its own language
 
 
-class FakeGraph(FakeGraphSource):
+class OneFilm(FakeGraphWithFacts):
     """A graph of one film; a query gives these rows, or fails."""
 
     def __init__(self, answer: QueryRows | Exception | None = None) -> None:
-        super().__init__()
-        self.answer = answer or QueryRows("SELECT ?x", ("x",), ({"x": "Ann Lee"},), values=(Value("Ann Lee"),))
-        self.ran: list[str] = []
+        super().__init__([("Emma Road", "director", "Ann Lee")])
+        self.answer = answer
 
-    def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
-        known = name == "Emma Road"
-        return (
-            (Linked(Value(name, ValueKind.ENTITY, f"https://example.org/{name[:1]}", 0.99), "film"),) if known else ()
-        )
-
-    def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
-        return (PropertyOffer("https://example.org/p", "director", False, 1, (Value("Ann Lee"),)),)
-
-    def label(self, iri: str) -> str:
-        return "director"
-
-    def query(
-        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
-    ) -> QueryRows:
-        self.ran.append(sparql)
+    def query(self, sparql: str, *given: Any, **limits: Any) -> QueryRows:
+        found = super().query(sparql, *given, **limits)
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        return self.answer or found
 
 
 SKETCH = "select ?x: Emma Road | director | ?x"
 
 
 def test_the_graph_is_asked_in_its_own_language() -> None:
-    graph = FakeGraph()
+    graph = OneFilm()
     backbone = FakeBackbone(*CHAINS, f"Query: {SKETCH}", check(1, RIGHT), f"Fact: {NEXT}", "Answer: Ann Lee")
     result, trace = run(backbone, graph)
     [first] = graph.ran
-    assert "https://example.org/p" in first and graph.queries == [NEXT], "the graph knows nothing that it names"
+    assert "https://example.org/director" in first and graph.queries == [NEXT], "the graph knows nothing that it names"
     node, [row] = trace.node(2), trace.evidence
     assert (node.corrected_from, node.cited, node.sources) == (WRONG, ["e1"], ["graph"])
-    assert (row.text, row.locator["sparql"], row.query) == ("Ann Lee.", "SELECT ?x", SKETCH)
+    assert (row.text, row.locator["sparql"], row.query) == ("Ann Lee.", first, SKETCH)
     assert f"[1] {SKETCH}: Ann Lee." in backbone.asked[4] and f"query: {SKETCH}" in node.dropped
     assert result.cited == ["e1"] and trace.node(0).supported
 
@@ -337,7 +288,7 @@ def test_the_graph_is_asked_in_its_own_language() -> None:
     ],
 )
 def test_without_rows_the_graph_is_searched_in_words(answer: Any, sketches: list[Any], told: str) -> None:
-    graph = FakeGraph(answer)
+    graph = OneFilm(answer)
     graph.found = {WRONG: rows("Emma Road", Value("Ann Lee"))}
     backbone = FakeBackbone(*CHAINS, *sketches, check(1, RIGHT), f"Fact: {NEXT}", "Answer: Ann Lee")
     _, trace = run(backbone, graph)
@@ -346,7 +297,7 @@ def test_without_rows_the_graph_is_searched_in_words(answer: Any, sketches: list
 
 
 def test_a_bare_yes_tells_too_little() -> None:
-    graph = FakeGraph(QueryRows("ASK {}", boolean=True))
+    graph = OneFilm(QueryRows("ASK {}", boolean=True))
     graph.found = {WRONG: rows("Emma Road", Value("Ann Lee"))}
     backbone = FakeBackbone(*CHAINS, f"Query: {SKETCH}", check(2, RIGHT), f"Fact: {NEXT}", "Answer: x")
     _, trace = run(backbone, graph)
@@ -356,7 +307,7 @@ def test_a_bare_yes_tells_too_little() -> None:
 
 def test_queries_can_be_off_and_need_calls() -> None:
     for given in ({"queries": False}, {"limits": {"calls": 5}}):
-        graph = FakeGraph()
+        graph = OneFilm()
         graph.found = {WRONG: rows("Emma Road", Value("Ann Lee"))}
         last = [f"Fact: {NEXT}", "Answer: Ann Lee"]
         _, trace = run(FakeBackbone(*CHAINS, check(1, RIGHT), *last), graph, **given)

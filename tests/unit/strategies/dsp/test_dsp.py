@@ -43,9 +43,15 @@ run = partial(asked, "dsp", QUESTION, queries=2, chains=3, demonstrations=0)
 
 
 def test_the_published_path() -> None:
-    """Each hop searches the question and every sampled query; the chains of thought vote."""
+    """Each hop searches the question and every sampled query; the surest summary is carried on; the chains vote."""
+    streamed: list[TextGenerated] = []
+
+    def sink(event: Event) -> None:
+        if isinstance(event, TextGenerated):
+            streamed.append(event)
+
     source, backbone = text(), FakeBackbone(*ALL)
-    result, trace = run(backbone, source)
+    result, trace = run(backbone, source, sink=sink)
     assert source.queries == [QUESTION, "director of Emma Road", "Emma Road film", "mother of Ann Lee", "Ann Lee"]
     assert {request.top_k for request in source.requests} == {5}
     assert [(node.parent, node.label) for node in trace.nodes[1:]] == [
@@ -63,6 +69,13 @@ def test_the_published_path() -> None:
     assert [(one["answer"], one["score"]) for one in root.candidates] == [
         ("Eve Lee", pytest.approx(2 / 3)), ("Ann Lee", pytest.approx(1 / 3)),
     ]  # fmt: skip
+    hop = trace.node(5)
+    assert hop.thought == SURE
+    assert any("surest of 2 summaries" in note and "-0.11" in note for note in hop.dropped)  # log 0.9
+    assert all(f"Known: {SURE}" in asked for asked in backbone.asked[4:])
+    assert not any(SURE in asked for asked in backbone.asked[:4])
+    told = [(event.node_id, event.text) for event in streamed]
+    assert told == [(1, FIRST[0]), (5, SECOND[0]), (0, CHAINS[0])], "samples are not streamed into one another"
 
 
 def test_results_are_fused_by_the_sum_of_one_over_two_and_rank() -> None:
@@ -71,27 +84,6 @@ def test_results_are_fused_by_the_sum_of_one_over_two_and_rank() -> None:
     assert titles(trace, trace.node(1).evidence) == ["Emma Road", "Roads"]
     one, two = passage(*FILM), passage(*OTHER)
     assert fuse_ranks([[two, one], [one], [one, two]], 2) == [one, two]
-
-
-def test_the_surest_summary_is_carried_into_what_follows() -> None:
-    backbone = FakeBackbone(*ALL)
-    _, trace = run(backbone, text())
-    hop = trace.node(5)
-    assert hop.thought == SURE
-    assert any("surest of 2 summaries" in note and "-0.11" in note for note in hop.dropped)  # log 0.9
-    assert all(f"Known: {SURE}" in asked for asked in backbone.asked[4:])
-    assert not any(SURE in asked for asked in backbone.asked[:4])
-
-
-def test_samples_are_not_streamed_into_one_another() -> None:
-    streamed: list[TextGenerated] = []
-
-    def sink(event: Event) -> None:
-        if isinstance(event, TextGenerated):
-            streamed.append(event)
-
-    run(FakeBackbone(*ALL), text(), sink=sink)
-    assert [(event.node_id, event.text) for event in streamed] == [(1, FIRST[0]), (5, SECOND[0]), (0, CHAINS[0])]
 
 
 def test_of_the_passages_with_the_answer_those_about_the_question_are_cited() -> None:

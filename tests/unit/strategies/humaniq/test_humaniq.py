@@ -60,8 +60,8 @@ def run(backbone: FakeBackbone, *sources: FakeSource, **given: Any) -> tuple[Res
 
 
 def test_the_published_path_found_in_the_text_and_verified_in_the_graph() -> None:
-    graph = FakeGraphTools(FACTS)
-    result, trace = run(FakeBackbone(*TEXT, *GRAPH, *END, FINAL), FakePages(PAGES), graph)
+    graph, backbone = FakeGraphTools(FACTS), FakeBackbone(*TEXT, *GRAPH, *END, FINAL)
+    result, trace = run(backbone, FakePages(PAGES), graph)
     assert told(trace) == [
         ("search[Emma Road]", "1. Emma Road: Emma Road is a film by Ann Lee. 2. Ann Lee: Ann Lee is a director."),
         ("read[Emma Road | Who directed it?]", "Emma Road: Ann Lee"),
@@ -80,15 +80,10 @@ def test_the_published_path_found_in_the_text_and_verified_in_the_graph() -> Non
     ]  # fmt: skip
     assert root.dropped[0] == "the text, the graph and the model's own knowledge agree"
     assert math.isclose(root.confidence or 0, (0.8 + 3 / 3) / 2)
-
-
-def test_only_names_that_were_seen_can_be_inputs() -> None:
-    backbone = FakeBackbone(*TEXT, *GRAPH, *END, FINAL)
-    run(backbone)
     acts = [grammar or "" for grammar in backbone.grammars if "Action: " in (grammar or "")]
     offers = [{tool for tool in ("search", "read", "id", "query", "run", "label", "finish") if f'"{tool}"' in one}
               for one in acts]  # fmt: skip
-    assert offers[0] == {"search", "finish"}
+    assert offers[0] == {"search", "finish"}, "only names that were seen can be inputs"
     assert offers[1] == {"search", "read", "id", "finish"}
     assert "query" not in offers[4] and {"query", "label"} <= offers[5] and "run" not in offers[5]
     assert "run" in offers[6]

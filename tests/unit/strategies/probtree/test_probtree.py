@@ -11,9 +11,7 @@ from support.planned_runs import planned_runs
 from support.strategy_scripts import weighed
 
 from atomr_local.errors import SettingsError, SourceError
-from atomr_local.reasoning.candidates import Candidate, mean
 from atomr_local.reasoning.revision import Revision
-from atomr_local.sources.protocol import Value
 from atomr_local.strategies.options import checked_options
 from atomr_local.strategies.probtree import ProbTreeOptions
 from atomr_local.strategies.registry import find_strategy
@@ -44,16 +42,6 @@ PATH: tuple[Reply, ...] = (
 run = planned_runs("probtree", QUESTION, PLAN)
 
 text = texts(FOUND)
-
-# -- formulas
-
-
-def test_the_score_from_the_children_by_hand() -> None:
-    assert mean((-0.2, -0.1, -0.3, -0.5)) == pytest.approx(-0.275)
-    assert mean((-0.2, -0.1, -0.3, -math.inf)) == -math.inf
-    assert mean((-0.2, None, -0.4, None)) == pytest.approx(-0.3)
-    unknown = Candidate((Value("York"),), -math.inf, "children")
-    assert unknown.to_dict()["score"] is None
 
 
 def test_the_published_path() -> None:

@@ -76,7 +76,7 @@ def test_a_chain_that_stands_is_one_round_and_cites_a_passage_for_each_query() -
     assert trace.plan.origin == "steps"
 
 
-def test_the_published_path() -> None:
+def test_the_published_path_is_one_conversation_that_grows() -> None:
     """A correction, a completion, and a chain that is only the end: three branches, one below the other."""
     source, backbone = text(), FakeBackbone(*CORRECTED)
     result, trace = run(backbone, source)
@@ -92,21 +92,15 @@ def test_the_published_path() -> None:
     weighed = [(one["answer"], one["origin"]) for one in trace.node(2).candidates]
     assert weighed == [("Ann Lee", "text"), ("Bob Roy", "model")]
     assert (result.texts, result.cited) == (("Eve Lee",), ["e1", "e2"])
-
-
-def test_one_conversation_grows() -> None:
-    backbone = FakeBackbone(*CORRECTED)
-    run(backbone, text())
-    last = [turn.content for turn in backbone.prompts[-1].continued]
-    assert last == [
+    assert [turn.content for turn in backbone.prompts[-1].continued] == [
         CORRECTED[0],
         "Query 1 is corrected by what was found: Ann Lee. Passage: Emma Road: Emma Road is a film by Ann Lee.",
         CORRECTED[2],
         "Query 2 is answered by what was found: Eve Lee. Passage: Ann Lee: Ann Lee is a director, the daughter of Eve "
         "Lee.",
     ]
-    asked = [turn.content for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
-    assert len(asked) == 2, "two worked examples"
+    examples = [turn.content for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
+    assert len(examples) == 2
 
 
 def test_the_grammar_holds_the_rest_of_the_chain() -> None:

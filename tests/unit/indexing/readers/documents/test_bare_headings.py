@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from support.office_files import open_text
+from support.read_documents import read_document
 from support.read_files import saved
 
 from atomr_local.indexing.readers.documents.document import Document, Writer
-from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.text_index.chunking import passages
 from atomr_local.indexing.text_index.documents import article_of
 
@@ -63,7 +62,7 @@ def test_a_deck_of_titles_is_a_text(tmp_path: Path) -> None:
     presentation = pytest.importorskip("pptx").Presentation()
     for title in ("The mill burned down", "Ann moved"):
         presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text = title
-    (document,) = parse(BytesIO(saved(presentation, tmp_path / "a.pptx")), "a.pptx")
+    document = read_document(saved(presentation, tmp_path / "a.pptx"), "a.pptx")
     assert document.text == "The mill burned down\n\nAnn moved"
     assert document.places == [(0, 1), (22, 2)]
     article = article_of("a", "a.pptx", document.as_json())
@@ -76,18 +75,18 @@ def test_a_deck_of_titles_is_a_text(tmp_path: Path) -> None:
 def test_a_word_document_that_has_only_a_title(tmp_path: Path) -> None:
     document = pytest.importorskip("docx").Document()
     document.add_paragraph("Call the plumber", style="Title")
-    (found,) = parse(BytesIO(saved(document, tmp_path / "a.docx")), "a.docx")
+    found = read_document(saved(document, tmp_path / "a.docx"), "a.docx")
     assert (found.title, found.text) == ("Call the plumber", "Call the plumber")
     document.add_heading("On Tuesday", 1)
-    (found,) = parse(BytesIO(saved(document, tmp_path / "a.docx")), "a.docx")
+    found = read_document(saved(document, tmp_path / "a.docx"), "a.docx")
     assert (found.title, found.text) == ("Call the plumber", "On Tuesday")
 
 
 def test_headings_alone_in_opendocument_and_names_of_empty_sheets() -> None:
-    (found,) = parse(BytesIO(open_text("<text:h text:outline-level='1'>Burned down</text:h>")), "a.odt")
+    found = read_document(open_text("<text:h text:outline-level='1'>Burned down</text:h>"), "a.odt")
     assert found.text == "Burned down"
     sheets = "<table:table table:name='Empty'/>" + "<table:table table:name='S'><table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row></table:table>"  # fmt: skip
-    (found,) = parse(BytesIO(open_text(sheets, "spreadsheet")), "a.ods")
+    found = read_document(open_text(sheets, "spreadsheet"), "a.ods")
     assert found.text == "x"
 
 

@@ -30,14 +30,8 @@ def told(documents: list[Document]) -> list[tuple[str, str]]:
 
 
 def telegram(number: int, text: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "id": number,
-        "type": "message",
-        "date": "2026-03-12T18:04:00",
-        "from": "Ann",
-        "from_id": "user1",
-        "text": text,
-    } | more
+    usual = {"type": "message", "date": "2026-03-12T18:04:00", "from": "Ann", "from_id": "user1"}
+    return {"id": number, "text": text} | usual | more
 
 
 _TELEGRAM = {
@@ -45,14 +39,7 @@ _TELEGRAM = {
     "type": "private_group",
     "id": 1,
     "messages": [
-        {
-            "id": 1,
-            "type": "service",
-            "date": "2026-03-12T18:00:00",
-            "actor": "Ann",
-            "action": "pin_message",
-            "text": "",
-        },
+        telegram(1, "", type="service", action="pin_message"),
         telegram(2, ["When does ", {"type": "bold", "text": "the "}, "ferry leave?"]),
         telegram(3, "", photo="photos/1.jpg"),
         telegram(4, "7:40", **{"from": "Ben", "reply_to_message_id": 2, "date": "2026-03-13T09:00:00"}),
@@ -83,13 +70,8 @@ def test_telegram_exports_all_chats_in_one_file() -> None:
 
 def discord(number: str, content: str, **more: Any) -> dict[str, Any]:
     author = {"id": "1", "name": "ann_l", "nickname": "Ann"}
-    return {
-        "id": number,
-        "type": "Default",
-        "timestamp": "2026-03-12T18:04:50.473-05:00",
-        "content": content,
-        "author": author,
-    } | more
+    usual = {"type": "Default", "timestamp": "2026-03-12T18:04:50.473-05:00", "author": author}
+    return {"id": number, "content": content} | usual | more
 
 
 def test_discord() -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+from functools import partial
 
 import pytest
+from support.read_documents import lines_of, read_document
 
-from atomr_local.indexing.readers.documents.document import Document
-from atomr_local.indexing.readers.documents.process import parse
-
-
-def read(source: str) -> Document:
-    (document,) = parse(BytesIO(source.encode()), "a.csv")
-    return document
+read = partial(read_document, name="a.csv")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +46,7 @@ def read(source: str) -> Document:
     ],
 )  # fmt: skip
 def test_rows_by_the_delimiter_that_makes_them_equally_wide(source: str, expected: list[str]) -> None:
-    assert [line for line in read(source).text.split("\n") if line] == expected
+    assert lines_of(read(source)) == expected
 
 
 _ROWS = "Datum;Wer;Betrag\n02.01.2026;Stadtwerke;-84,20\n05.01.2026;Huber;-3,40\n"

@@ -8,36 +8,20 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from support.read_files import fill, saved, zipped
+from support.office_files import e_book
+from support.read_documents import place_of, read_document, titles_before
+from support.read_files import fill, saved
 
 from atomr_local.indexing.readers.documents import mail as mail_reader
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.kinds import are_documents, document_kind
 from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.readers.tables import column_name
 
 
-def read(data: bytes | str, name: str = "file") -> Document:
-    found = list(parse(BytesIO(data.encode() if isinstance(data, str) else data), name))
-    assert len(found) == 1
-    return found[0]
-
-
-def at(document: Document, words: str) -> object:
-    """The place of the words."""
-    offset = document.text.index(words)
-    return [place for start, place in document.places if start <= offset][-1]
-
-
-def under(document: Document, words: str) -> list[str]:
-    """The headings before the words."""
-    offset = document.text.index(words)
-    return [title for start, _, title in document.sections if start <= offset]
-
-
 def test_markdown_gives_front_matter_headings_lines_and_tables() -> None:
     pytest.importorskip("yaml")
-    document = read(
+    document = read_document(
         "---\ntitle: Walks\naliases:\n  - Tours\ntags: hiking, alps\n---\n\n# Alps\n\nThe **Zinal** hut is\nhigh: [[Sierre|a town]].\n\n"
         "## Huts\n\n- one\n- two\n\n| Hut | Beds |\n|---|---|\n| Mountet | 120 |\n\n```\ncode()\n```\n",
         "walks.md",
@@ -51,56 +35,56 @@ def test_markdown_gives_front_matter_headings_lines_and_tables() -> None:
         "code()",
     ]
     assert [(level, title) for _, level, title in document.sections] == [(1, "Alps"), (2, "Huts")]
-    assert (at(document, "Zinal"), at(document, "two"), at(document, "code")) == (10, 16, 22)
-    assert at(document, "high") == 11  # its own line, though the paragraph is one
-    assert under(document, "Mountet") == ["Alps", "Huts"]
+    assert (place_of(document, "Zinal"), place_of(document, "two"), place_of(document, "code")) == (10, 16, 22)
+    assert place_of(document, "high") == 11  # its own line, though the paragraph is one
+    assert titles_before(document, "Mountet") == ["Alps", "Huts"]
 
 
 def test_each_row_of_a_markdown_table_stands_on_its_own_line() -> None:
     source = "Before.\n\n| Hut | Beds |\n|---|---|\n| Mountet | 120 |\n| Tracuit | 116 |\n\nAfter.\n\n| 1 | 2 |\n|---|---|\n| 3 | 4 |\n"
-    document = read(source, "walks.md")
+    document = read_document(source, "walks.md")
     lines = source.split("\n")
-    assert (at(document, "Before"), at(document, "After")) == (1, 8)
+    assert (place_of(document, "Before"), place_of(document, "After")) == (1, 8)
     for row in ("Mountet", "Tracuit"):
-        assert row in lines[int(str(at(document, row))) - 1]
+        assert row in lines[int(str(place_of(document, row))) - 1]
     # A table without names of columns begins with its first row.
-    assert (at(document, "1; 2"), at(document, "3; 4")) == (10, 12)
+    assert (place_of(document, "1; 2"), place_of(document, "3; 4")) == (10, 12)
 
 
 def test_front_matter_that_is_no_yaml_is_told_and_the_text_read() -> None:
     pytest.importorskip("yaml")
-    document = read("---\ntitle: [\n---\nThe text.", "x.md")
+    document = read_document("---\ntitle: [\n---\nThe text.", "x.md")
     assert (document.title, document.text, document.notes) == ("", "The text.", ["its front matter is no YAML"])
 
 
 def test_wrapped_lines_of_plain_text_are_joined_and_others_are_not() -> None:
-    document = read(
+    document = read_document(
         "This line was wrapped by somebody whose editor\nhas a fixed width of lines. It ends.\n\n- one\n- two\n",
         "a.txt",
     )
     assert document.text.split("\n") == [
         "This line was wrapped by somebody whose editor has a fixed width of lines. It ends.", "- one", "- two",
     ]  # fmt: skip
-    assert (at(document, "wrapped"), at(document, "fixed width"), at(document, "two")) == (1, 2, 5)
-    code = read("def area(r):\n    return 3 * r\n", "a.py")
-    assert (code.text, code.place_kind, at(code, "return")) == ("def area(r):\n    return 3 * r", "line", 2)
+    assert (place_of(document, "wrapped"), place_of(document, "fixed width"), place_of(document, "two")) == (1, 2, 5)
+    code = read_document("def area(r):\n    return 3 * r\n", "a.py")
+    assert (code.text, code.place_kind, place_of(code, "return")) == ("def area(r):\n    return 3 * r", "line", 2)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_texts_in_other_encodings(encoding: str) -> None:
     pytest.importorskip("charset_normalizer")
     text = "Die Größe der Häuser überrascht die Gäste in Zürich, München und Köln sehr häufig."
-    assert read(text.encode(encoding), "a.txt").text == text
+    assert read_document(text.encode(encoding), "a.txt").text == text
 
 
 def test_html_leaves_scripts_and_navigation_out() -> None:
-    document = read(
+    document = read_document(
         "<!doctype html><title>Bees — a page</title><meta name=author content='A. B.'><nav>menu</nav><script>evil()</script>"
         "<h1>Bees</h1><p>Bees make <b>honey</b>.<p>More.<h2>Hives</h2><table><tr><th>Kind<th>Frames<tr><td>Dadant<td>12</table>"
     )
     assert (document.title, document.details) == ("Bees — a page", {"author": "A. B."})
     assert document.text == "Bees make honey.\n\nMore.\nKind: Dadant; Frames: 12"
-    assert under(document, "Dadant") == ["Bees", "Hives"]
+    assert titles_before(document, "Dadant") == ["Bees", "Hives"]
 
 
 def test_formulas_of_a_page_are_read_as_tex() -> None:
@@ -111,19 +95,19 @@ def test_formulas_of_a_page_are_read_as_tex() -> None:
         '<annotation encoding="application/x-tex">w =\n 3 q</annotation>',
         '<annotation encoding="StarMath">x</annotation>',
     )
-    document = read(f"<!doctype html><p>It is {math(tex)} or {math(star)} or {math('')}.<p>{math(tex)[:-20]}")
+    document = read_document(f"<!doctype html><p>It is {math(tex)} or {math(star)} or {math('')}.<p>{math(tex)[:-20]}")
     assert document.text.split("\n\n")[0] == "It is w = 3 q or  or ."
 
 
 def test_a_page_in_the_encoding_that_it_declares() -> None:
     source = '<html><head><meta charset="iso-8859-2"></head><body>Łódź leży w Polsce.</body></html>'
-    assert read(source.encode("iso-8859-2")).text == "Łódź leży w Polsce."
+    assert read_document(source.encode("iso-8859-2")).text == "Łódź leży w Polsce."
 
 
 def test_rows_of_a_table_have_the_names_of_their_columns_and_their_cells() -> None:
-    document = read('Name;Born\r\n"Ann; Lee";1912\r\n\r\nBo;1920\r\n', "people.csv")
+    document = read_document('Name;Born\r\n"Ann; Lee";1912\r\n\r\nBo;1920\r\n', "people.csv")
     assert document.text == "Name: Ann; Lee; Born: 1912\nName: Bo; Born: 1920"
-    assert at(document, "Bo;") == "A4:B4"
+    assert place_of(document, "Bo;") == "A4:B4"
     assert [column_name(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
@@ -133,9 +117,9 @@ def test_spreadsheets_know_their_sheets(tmp_path: Path) -> None:
     for row in (["Street", "Rent"], ["Elm Street", 900.0], ["Oak Road", 950.5]):
         book.active.append(row)
     book.create_sheet("Empty")
-    document = read(saved(book, tmp_path / "wrong.txt"), "wrong.txt")  # by its content, not its name
+    document = read_document(saved(book, tmp_path / "wrong.txt"), "wrong.txt")  # by its content, not its name
     assert document.text == "Street: Elm Street; Rent: 900\nStreet: Oak Road; Rent: 950.5"
-    assert (at(document, "Oak"), under(document, "Oak")) == ("Rents!A3:B3", ["Rents"])
+    assert (place_of(document, "Oak"), titles_before(document, "Oak")) == ("Rents!A3:B3", ["Rents"])
 
 
 def test_word_documents(tmp_path: Path) -> None:
@@ -145,39 +129,12 @@ def test_word_documents(tmp_path: Path) -> None:
     document.add_paragraph("The bowline makes a loop.")
     document.add_heading("History", 2)
     fill(document.add_table(2, 2), [["Knot", "Year"], ["Reef", "1627"]])
-    found = read(saved(document, tmp_path / "a.docx"))
+    found = read_document(saved(document, tmp_path / "a.docx"))
     assert (found.title, found.text) == ("Sailing", "The bowline makes a loop.\nKnot: Reef; Year: 1627")
     assert found.sections == [(0, 1, "Knots"), (26, 2, "History")]
 
 
 _MATH_XML = "http://schemas.openxmlformats.org/officeDocument/2006/math"
-_WORD_XML = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
-def test_footnotes_and_formulas_of_word_documents(tmp_path: Path) -> None:
-    docx = pytest.importorskip("docx")
-    from docx.opc.constants import RELATIONSHIP_TYPE
-    from docx.opc.packuri import PackURI
-    from docx.opc.part import Part
-    from docx.oxml import parse_xml
-
-    document = docx.Document()
-    first = document.add_paragraph("The mast is new.")
-    first._p.append(parse_xml(f'<w:r xmlns:w="{_WORD_XML}"><w:footnoteReference w:id="2"/></w:r>'))
-    second = document.add_paragraph("The load is ")
-    formula = "<m:oMath><m:r><m:t>w = 3</m:t></m:r><m:r><m:t>q</m:t></m:r></m:oMath>"
-    second._p.append(parse_xml(f'<w:r xmlns:w="{_WORD_XML}" xmlns:m="{_MATH_XML}">{formula}</w:r>'))
-    notes = "".join(
-        f'<w:footnote w:id="{i}"><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:footnote>'
-        for i, text in ((0, "separator"), (2, "It was cut in the north."))
-    )
-    blob = f'<w:footnotes xmlns:w="{_WORD_XML}">{notes}</w:footnotes>'.encode()
-    part = Part(PackURI("/word/footnotes.xml"), "application/xml", blob, document.part.package)
-    document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
-    assert (
-        read(saved(document, tmp_path / "a.docx")).text
-        == "The mast is new.\n\nIt was cut in the north.\n\nThe load is w = 3q"
-    )
 
 
 def test_shapes_with_formulas_are_read(tmp_path: Path) -> None:
@@ -194,7 +151,7 @@ def test_shapes_with_formulas_are_read(tmp_path: Path) -> None:
     alternatives = etree.SubElement(shape.getparent(), f"{compatible}AlternateContent")
     etree.SubElement(alternatives, f"{compatible}Choice").append(shape)
     etree.SubElement(alternatives, f"{compatible}Fallback")
-    assert read(saved(presentation, tmp_path / "a.pptx")).text == "The load is at most w = 3q"
+    assert read_document(saved(presentation, tmp_path / "a.pptx")).text == "The load is at most w = 3q"
 
 
 def test_presentations_know_their_slides(tmp_path: Path) -> None:
@@ -205,53 +162,26 @@ def test_presentations_know_their_slides(tmp_path: Path) -> None:
         slide.shapes.title.text = f"Budget {number}"
         slide.placeholders[1].text = f"The harbour costs {number} million."
     slide.notes_slide.notes_text_frame.text = "Say it slowly."
-    found = read(saved(presentation, tmp_path / "a.pptx"))
-    assert (at(found, "2 million"), at(found, "slowly"), under(found, "2 million")[-1]) == (2, 2, "Budget 2")
-
-
-def test_open_documents_are_read() -> None:
-    namespaces = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
+    found = read_document(saved(presentation, tmp_path / "a.pptx"))
+    assert (place_of(found, "2 million"), place_of(found, "slowly"), titles_before(found, "2 million")[-1]) == (
+        2,
+        2,
+        "Budget 2",
     )
-    body = (
-        "<text:h text:outline-level='1'>Garden</text:h><text:p>Plant the <text:span>beans</text:span><text:s/>in May."
-        "</text:p>"
-    )
-    content = f"<office:body><office:text>{body}</office:text></office:body>"
-    parts = {
-        "mimetype": "application/vnd.oasis.opendocument.text",
-        "META-INF/manifest.xml": "<manifest/>",
-        "content.xml": f"<office:document-content {namespaces}>{content}</office:document-content>",
-    }
-    document = read(zipped(parts))
-    assert (document.text, document.sections) == ("Plant the beans in May.", [(0, 1, "Garden")])
 
 
 def test_e_books_in_reading_order() -> None:
-    page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body><h1>{}</h1><p>{}</p></body></html>'
-    package = (
-        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
-        "<dc:title>The Sea</dc:title><dc:creator>A. B.</dc:creator></metadata><manifest>"
-        '<item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>'
-        '<item id="a" href="ch%201.xhtml" media-type="application/xhtml+xml"/>'
-        '</manifest><spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
-    )
-    parts = {
-        "mimetype": "application/epub+zip",
-        "META-INF/container.xml": '<container><rootfiles><rootfile full-path="O/c.opf"/></rootfiles></container>',
-        "O/c.opf": package,
-        "O/ch 1.xhtml": page.format("One", "The ship left."),
-        "O/two.xhtml": page.format("Two", "It came back."),
-    }
-    document = read(zipped(parts))
+    chapters = {"two.xhtml": "<h1>Two</h1><p>It came back.</p>", "ch 1.xhtml": "<h1>One</h1><p>The ship left.</p>"}
+    metadata = "<dc:title>The Sea</dc:title><dc:creator>A. B.</dc:creator>"
+    document = read_document(e_book(chapters, metadata, spine=("ch 1.xhtml", "two.xhtml")))
     assert (document.title, document.details) == ("The Sea", {"author": "A. B."})
     assert document.text == "The ship left.\n\nIt came back."
-    assert under(document, "It came") == ["One", "Two"]
+    assert titles_before(document, "It came") == ["One", "Two"]
 
 
 def test_rich_text() -> None:
     pytest.importorskip("striprtf")
-    document = read(
+    document = read_document(
         r"{\rtf1\ansi{\info{\title My letter}}\pard Dear Ann,\par the key lies under the \b third\b0  stone.\par}"
     )
     assert (document.title, document.text) == ("My letter", "Dear Ann,\n\nthe key lies under the third stone.")
@@ -268,7 +198,7 @@ def message(number: int) -> EmailMessage:
 def test_e_mail_names_what_is_attached() -> None:
     mail = message(1)
     mail.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="bill.pdf")
-    document = read(bytes(mail))
+    document = read_document(bytes(mail))
     assert document.title == "Boiler 1"
     assert "The boiler was repaired on day 1. From here on it works." in document.text
     assert document.text.endswith("Attachments: bill.pdf")
@@ -281,8 +211,8 @@ def test_notebooks_know_their_cells() -> None:
         {"cell_type": "code", "source": "print(12)", "outputs": [{"output_type": "stream", "text": ["12\n"]}]},
         "broken",
     ]
-    document = read(json.dumps({"nbformat": 4, "cells": cells}), "a.ipynb")
-    assert (document.text, at(document, "print")) == ("High water is at noon.\nprint(12)\n12", 2)
+    document = read_document(json.dumps({"nbformat": 4, "cells": cells}), "a.ipynb")
+    assert (document.text, place_of(document, "print")) == ("High water is at noon.\nprint(12)\n12", 2)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +228,7 @@ def test_notebooks_know_their_cells() -> None:
 )
 def test_what_is_no_document_is_told(data: bytes, problem: str) -> None:
     with pytest.raises(UnreadableError, match=problem):
-        read(data, "x.txt")
+        read_document(data, "x.txt")
 
 
 def test_files_of_articles_are_no_documents(tmp_path: Path) -> None:
@@ -324,7 +254,7 @@ def test_files_of_articles_are_no_documents(tmp_path: Path) -> None:
 )
 def test_fragments_of_html_are_told_by_their_content(name: str, source: str) -> None:
     assert document_kind(BytesIO(source.encode()), name) == "html"
-    assert "<" not in read(source, name).text
+    assert "<" not in read_document(source, name).text
 
 
 @pytest.mark.parametrize(
@@ -355,20 +285,23 @@ def test_content_tells_the_kind_before_the_name(name: str, source: str, kind: st
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
 @pytest.mark.parametrize("head", ["<!DOCTYPE html>", "<h1>Łódź</h1>", '<html><meta charset="utf-16">'])
 def test_html_in_any_encoding(head: str, encoding: str) -> None:
-    assert "leży w Polsce" in read(f"{head}<p>Łódź <b>leży</b> w Polsce.".encode(encoding), "a.txt").text
+    assert "leży w Polsce" in read_document(f"{head}<p>Łódź <b>leży</b> w Polsce.".encode(encoding), "a.txt").text
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.txt"])
 def test_a_page_that_says_latin_1_has_quotation_marks_of_windows(name: str) -> None:
     page = "<html><meta http-equiv=Content-Type content='text/html; charset=iso-8859-1'><p>“Größe”"
-    assert read(page.encode("cp1252"), name).text == "“Größe”"
+    assert read_document(page.encode("cp1252"), name).text == "“Größe”"
 
 
 def test_declared_encodings_of_other_texts() -> None:
     source = '<?xml version="1.0" encoding="iso-8859-2"?>\n<x>Łódź</x>'
-    assert "Łódź" in read(source.encode("iso-8859-2"), "a.xml").text
-    assert "Łódź" in read("#!/usr/bin/python\n# -*- coding: iso-8859-2 -*-\n'Łódź'".encode("iso-8859-2"), "a.py").text
-    assert read("Name;Stadt\nAnn;Köln\n".encode("utf-16-le"), "a.csv").text.count("Köln") == 1
+    assert "Łódź" in read_document(source.encode("iso-8859-2"), "a.xml").text
+    assert (
+        "Łódź"
+        in read_document("#!/usr/bin/python\n# -*- coding: iso-8859-2 -*-\n'Łódź'".encode("iso-8859-2"), "a.py").text
+    )
+    assert read_document("Name;Stadt\nAnn;Köln\n".encode("utf-16-le"), "a.csv").text.count("Köln") == 1
     assert [document.title for document in parse(BytesIO(codecs.BOM_UTF8 + bytes(message(3))), "a.eml")] == ["Boiler 3"]
 
 

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.read_files import fill, saved, zipped
+from support.office_files import open_text
+from support.read_documents import lines_of, read_document
+from support.read_files import fill, saved, unzipped, zipped
 
-from atomr_local.indexing.readers.documents.document import Document
-from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 
 Rows = Sequence[Sequence[str]]
 Made = Callable[[Path, Rows], list[str]]
-_SPACES = " ".join(
-    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
-)
 
 
-def document_of(data: bytes | str, name: str) -> Document:
-    (document,) = parse(BytesIO(data.encode() if isinstance(data, str) else data), name)
-    return document
-
-
-def lines_of(data: bytes | str, name: str) -> list[str]:
-    return [line for line in document_of(data, name).text.split("\n") if line]
-
-
-def opendocument(body: str, sort: str) -> bytes:
-    content = f"<office:body><office:{sort}>{body}</office:{sort}></office:body>"
-    return zipped(
-        {
-            "mimetype": f"application/vnd.oasis.opendocument.{sort}",
-            "META-INF/manifest.xml": "<manifest/>",
-            "content.xml": f"<office:document-content {_SPACES}>{content}</office:document-content>",
-        }
-    )
+def told(data: bytes | str, name: str) -> list[str]:
+    return lines_of(read_document(data, name))
 
 
 def open_cells(rows: Rows) -> str:
@@ -69,41 +48,39 @@ def slide_table(rows: Rows) -> tuple[Any, Any]:
 
 
 def of_csv(_folder: Path, rows: Rows) -> list[str]:
-    return lines_of("\n".join(",".join(row) for row in rows), "a.csv")
+    return told("\n".join(",".join(row) for row in rows), "a.csv")
 
 
 def of_xlsx(folder: Path, rows: Rows) -> list[str]:
-    return lines_of(saved(workbook(rows), folder / "a.xlsx"), "a.xlsx")
+    return told(saved(workbook(rows), folder / "a.xlsx"), "a.xlsx")
 
 
 def of_ods(_folder: Path, rows: Rows) -> list[str]:
-    return lines_of(
-        opendocument(f'<table:table table:name="S">{open_cells(rows)}</table:table>', "spreadsheet"), "a.ods"
-    )
+    return told(open_text(f'<table:table table:name="S">{open_cells(rows)}</table:table>', "spreadsheet"), "a.ods")
 
 
 def of_odt(_folder: Path, rows: Rows) -> list[str]:
-    return lines_of(opendocument(f"<table:table>{open_cells(rows)}</table:table>", "text"), "a.odt")
+    return told(open_text(f"<table:table>{open_cells(rows)}</table:table>", "text"), "a.odt")
 
 
 def of_docx(folder: Path, rows: Rows) -> list[str]:
     document = pytest.importorskip("docx").Document()
     fill(document.add_table(len(rows), max(map(len, rows))), rows)
-    return lines_of(saved(document, folder / "a.docx"), "a.docx")
+    return told(saved(document, folder / "a.docx"), "a.docx")
 
 
 def of_pptx(folder: Path, rows: Rows) -> list[str]:
-    return lines_of(saved(slide_table(rows)[0], folder / "a.pptx"), "a.pptx")
+    return told(saved(slide_table(rows)[0], folder / "a.pptx"), "a.pptx")
 
 
 def of_html(_folder: Path, rows: Rows) -> list[str]:
     cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return lines_of(f"<!doctype html><table>{cells}</table>", "a.html")
+    return told(f"<!doctype html><table>{cells}</table>", "a.html")
 
 
 def of_markdown(_folder: Path, rows: Rows) -> list[str]:
     first, *others = ["| " + " | ".join(row) + " |" for row in rows]
-    return lines_of("\n".join([f"# Notes\n\n{first}", "|" + "---|" * len(rows[0]), *others]), "a.md")
+    return told("\n".join([f"# Notes\n\n{first}", "|" + "---|" * len(rows[0]), *others]), "a.md")
 
 
 def of_wikitext(_folder: Path, rows: Rows) -> list[str]:
@@ -165,7 +142,7 @@ def test_a_title_above_the_names_is_a_heading_of_its_sheet(tmp_path: Path) -> No
     sheet = book.active
     sheet.title = "Town"
     sheet.merge_cells("A1:B1")
-    document = document_of(saved(book, tmp_path / "a.xlsx"), "a.xlsx")
+    document = read_document(saved(book, tmp_path / "a.xlsx"), "a.xlsx")
     assert document.text.split("\n") == [
         "Street: Elm; Rent: 900",
         "Street: Oak; Trees: 7",
@@ -183,7 +160,7 @@ def test_merged_cells_of_a_spreadsheet_stand_in_each_row_and_name_each_column(tm
         sheet.merge_cells(cells)
     for row in (3, 4, 5):
         sheet.cell(row, 4).number_format = "0%"
-    assert lines_of(saved(book, tmp_path / "a.xlsx"), "a.xlsx") == [
+    assert told(saved(book, tmp_path / "a.xlsx"), "a.xlsx") == [
         "Region: North; Fruit Apples: 5; Fruit Pears: 6; Open: 50%",
         "Region: North; Fruit Apples: 7; Fruit Pears: 8; Open: 25%",
         "Region: South; Fruit Apples: 9; Open: 100%",
@@ -200,26 +177,25 @@ def test_sheets_of_many_columns_lose_none(made: Made, tmp_path: Path) -> None:
 
 
 def test_cells_beyond_the_last_column_are_counted() -> None:
-    document = document_of("a," * 16_384 + "b,c\n" + "1," * 16_384 + "2,3\n", "a.csv")
+    document = read_document("a," * 16_384 + "b,c\n" + "1," * 16_384 + "2,3\n", "a.csv")
     assert document.notes == ["4 cells beyond column 16384 of a table are left out"]
 
 
 def test_the_places_of_a_wide_row_are_those_of_its_parts() -> None:
-    document = document_of(",".join(f"n{i}" for i in range(90)) + "\n" + ",".join("abc" for _ in range(90)), "a.csv")
+    document = read_document(",".join(f"n{i}" for i in range(90)) + "\n" + ",".join("abc" for _ in range(90)), "a.csv")
     assert [place for _, place in document.places] == ["A2:AN2", "AO2:CB2", "CC2:CL2"]
 
 
 def test_dimensions_that_a_sheet_wrongly_declares_hide_nothing(tmp_path: Path) -> None:
-    saved(workbook([["Name", "Born"], ["Ann", 1912]]), tmp_path / "a.xlsx")
-    with zipfile.ZipFile(tmp_path / "a.xlsx") as whole:
-        parts = {name: whole.read(name).replace(b'ref="A1:B2"', b'ref="A1"') for name in whole.namelist()}
-    assert lines_of(zipped(parts), "a.xlsx") == ["Name: Ann; Born: 1912"]
+    whole = unzipped(saved(workbook([["Name", "Born"], ["Ann", 1912]]), tmp_path / "a.xlsx"))
+    parts = {name: part.replace(b'ref="A1:B2"', b'ref="A1"') for name, part in whole.items()}
+    assert told(zipped(parts), "a.xlsx") == ["Name: Ann; Born: 1912"]
 
 
 def test_rows_far_below_have_their_numbers_in_ods() -> None:
     gap = '<table:table-row table:number-rows-repeated="900"><table:table-cell/></table:table-row>'
     body = open_cells([["Name", "Born"], ["Ann", "1912"]]) + gap + open_cells([["Bob", "1913"]])
-    document = document_of(opendocument(f'<table:table table:name="S">{body}</table:table>', "spreadsheet"), "a.ods")
+    document = read_document(open_text(f'<table:table table:name="S">{body}</table:table>', "spreadsheet"), "a.ods")
     assert document.text.split("\n")[1] == "Name: Bob; Born: 1913"
     assert document.places[-1][1] == "S!A903:B903"
 
@@ -232,7 +208,7 @@ def test_merged_and_marked_cells_of_opendocument_text() -> None:
         "<text:p>men</text:p></table:table-cell><table:table-cell><text:p>women</text:p></table:table-cell>"
         "</table:table-row></table:table-header-rows>"
     ) + open_cells([["York", "few", "many"]])
-    found = lines_of(opendocument(f"<table:table>{rows}</table:table>", "text"), "a.odt")
+    found = told(open_text(f"<table:table>{rows}</table:table>", "text"), "a.odt")
     assert found == ["Place: York; People men: few; People women: many"]
 
 
@@ -240,7 +216,7 @@ def test_tables_in_cells_of_opendocument_text_follow() -> None:
     inner = f"<table:table>{open_cells([['A', 'B'], ['1', '2']])}</table:table>"
     cell = f"<table:table-row><table:table-cell><text:p>Ann</text:p>{inner}</table:table-cell><table:table-cell><text:p>7</text:p></table:table-cell></table:table-row>"
     rows = open_cells([["Name", "Number"]]) + cell
-    found = lines_of(opendocument(f"<table:table>{rows}</table:table>", "text"), "a.odt")
+    found = told(open_text(f"<table:table>{rows}</table:table>", "text"), "a.odt")
     assert found == ["Name: Ann; Number: 7", "A: 1; B: 2"]
 
 
@@ -252,7 +228,7 @@ def test_merged_cells_and_tables_in_tables_of_word(tmp_path: Path) -> None:
     table.cell(0, 0).merge(table.cell(1, 0))
     table.cell(0, 0).text, table.cell(0, 1).text = "Place", "People"
     fill(table.cell(3, 0).add_table(2, 2), [["A", "B"], ["1", "2"]])
-    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == [
+    assert told(saved(document, tmp_path / "a.docx"), "a.docx") == [
         "Place: York; People men: 12; People women: 13",
         "Place: Leeds; People men: 14; People women: 15",
         "A: 1; B: 2",
@@ -274,7 +250,7 @@ def test_what_word_marks_decides(tmp_path: Path) -> None:
     marked.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     named = ["Role: Owner; Person: Ann", "Role: Keeper; Person: Bob"]
     # Where nothing tells names from labels, nothing is said that is not there.
-    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == [
+    assert told(saved(document, tmp_path / "a.docx"), "a.docx") == [
         "Role: Person", "Owner: Ann", "Keeper: Bob", *named, *named,
     ]  # fmt: skip
 
@@ -293,7 +269,7 @@ def test_insertions_content_controls_and_text_boxes_of_word_are_read(tmp_path: P
         f"<w:p {word}><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>",
     ):
         body.insert(len(body) - 1, parse_xml(xml))
-    assert lines_of(saved(document, tmp_path / "a.docx"), "a.docx") == ["In a control.", "It is new.", "In a box."]
+    assert told(saved(document, tmp_path / "a.docx"), "a.docx") == ["In a control.", "It is new.", "In a box."]
 
 
 def test_merged_cells_of_slides(tmp_path: Path) -> None:
@@ -303,7 +279,7 @@ def test_merged_cells_of_slides(tmp_path: Path) -> None:
     table.cell(0, 1).merge(table.cell(0, 2))
     table.cell(0, 0).merge(table.cell(1, 0))
     table.cell(2, 0).merge(table.cell(3, 0))
-    assert lines_of(saved(presentation, tmp_path / "a.pptx"), "a.pptx") == [
+    assert told(saved(presentation, tmp_path / "a.pptx"), "a.pptx") == [
         "Place: York; People men: 12; People women: 13",
         "Place: York; People men: 14; People women: 15",
     ]
@@ -342,21 +318,21 @@ def test_merged_cells_of_slides(tmp_path: Path) -> None:
     ],
 )
 def test_tables_of_pages(body: str, expected: list[str]) -> None:
-    assert lines_of(f"<!doctype html>{body}", "a.html") == expected
+    assert told(f"<!doctype html>{body}", "a.html") == expected
 
 
 def test_ten_thousand_tables_in_each_other_lose_no_word() -> None:
     deep = "<table><tr><td>" * 10_000 + "deep words" + "</table>" * 10_000
-    assert lines_of(f"<!doctype html><p>first{deep}<p>last", "a.html") == ["first", "deep words", "last"]
+    assert told(f"<!doctype html><p>first{deep}<p>last", "a.html") == ["first", "deep words", "last"]
     data = "<table><tr><th>A<th>B<tr><td>x<td>y" * 2_000
-    assert lines_of(f"<!doctype html>{data}", "a.html")[-1] == "A: x; B: y"
+    assert told(f"<!doctype html>{data}", "a.html")[-1] == "A: x; B: y"
 
 
 def test_names_that_no_row_uses_are_told_if_they_say_something() -> None:
     def rows(*names: str) -> list[str]:
         head = "".join(f"<th>{name}</th>" for name in names)
         row = "<tr><td>Heron</td><td>1931</td>" + "<td></td>" * (len(names) - 2) + "</tr>"
-        return lines_of(f"<!doctype html><table><tr>{head}</tr>{row}</table>", "a.html")
+        return told(f"<!doctype html><table><tr>{head}</tr>{row}</table>", "a.html")
 
     row = "Boat: Heron; Year: 1931"
     assert rows("Boat", "Year", "Remarks") == [row]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 from io import BytesIO
 
 import pytest
+from support.read_documents import read_document
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.process import parse
 
 _FEE = "The yearly fee rises to 48 euros on 1 July."
 _PAGE = "<p>The yearly fee rises to <b>48 euros</b> on 1 July.</p>"
 
 
-def read(data: bytes | str, name: str = "a.eml") -> Document:
-    (found,) = parse(BytesIO(data.encode() if isinstance(data, str) else data), name)
-    return found
+read = partial(read_document, name="a.eml")
 
 
 def multipart(kind: str, *parts: tuple[str, str]) -> str:
@@ -101,7 +100,7 @@ def test_a_message_of_a_maildir_is_mail_by_its_content() -> None:
     data = b"Return-Path: <a@b.org>\nSubject: Fee\nFrom: a@b.org\n\nText.\n"
     for name in ("1773338640.M20046P2137.host,S=4542:2,S", "1773338640.V1I2M3.host", "1773338640.x"):
         assert document_kind(BytesIO(data), name) == "mail"
-        assert read(data, name).title == "Fee"
+        assert read_document(data, name).title == "Fee"
 
 
 def test_recipients_without_addresses_are_all_told() -> None:
@@ -164,7 +163,9 @@ def test_a_character_may_be_cut_between_two_words_of_a_header() -> None:
 
 def test_a_message_of_apple_mail_ends_before_its_property_list() -> None:
     message = f"From: a@b.org\nSubject: Fee\n\n{_FEE}\n"
-    found = read(f"{len(message):<10}\n{message}<?xml version='1.0'?><plist><key>flags</key></plist>", "1.emlx")
+    found = read_document(
+        f"{len(message):<10}\n{message}<?xml version='1.0'?><plist><key>flags</key></plist>", "1.emlx"
+    )
     assert (found.title, found.text) == ("Fee", f"From: a@b.org\n\n{_FEE}")
 
 
@@ -180,7 +181,7 @@ def test_a_saved_page_is_a_page(name: str, head: str) -> None:
     page = f"<html><head><title>Fees</title></head><body><h1>2026</h1>{_PAGE}</body></html>"
     data = head + multipart("related", ("text/html", page), ("image/png", "iVBORw0KGgo="))
     assert document_kind(BytesIO(data.encode()), name) == "saved page"
-    found = read(data, name)
+    found = read_document(data, name)
     assert (found.title, found.text, found.details, found.notes) == ("Fees", _FEE, {}, [])
 
 
@@ -194,4 +195,4 @@ def test_a_saved_page_is_a_page(name: str, head: str) -> None:
 )
 def test_a_message_of_outlook_is_named(name: str, inside: str, advice: str) -> None:
     with pytest.raises(UnreadableError, match=advice):
-        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(512, b"\0") + inside.encode("utf-16-le"), name)
+        read_document(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(512, b"\0") + inside.encode("utf-16-le"), name)

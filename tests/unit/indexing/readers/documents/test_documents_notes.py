@@ -6,17 +6,12 @@ import json
 from io import BytesIO
 
 import pytest
+from support.read_documents import read_documents as read
 from support.read_files import zipped
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.document import UnreadableError
 from atomr_local.indexing.readers.documents.kinds import document_kind
 from atomr_local.indexing.readers.documents.notes import parse_enex
-from atomr_local.indexing.readers.documents.process import parse
-
-
-def read(data: bytes | str, name: str) -> list[Document]:
-    return list(parse(BytesIO(data.encode() if isinstance(data, str) else data), name))
-
 
 _HEAD = '<?xml version="1.0"?>\n<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export4.dtd">\n'
 _BREAD = (

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import pytest
-from support.read_files import zipped
+from support.office_files import e_book
+from support.read_documents import headings_above, read_document
 
 from atomr_local.indexing.readers.documents import html as html_reader
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.process import parse
 
 
 def read(body: str | bytes) -> Document:
-    data = body if isinstance(body, bytes) else f"<!DOCTYPE html><html><body>{body}</body></html>".encode()
-    (found,) = parse(BytesIO(data), "a.html")
-    return found
-
-
-def headings(document: Document, words: str) -> list[str]:
-    """The path of headings above the words."""
-    offset, path = document.text.index(words), dict[int, str]()
-    for start, level, title in document.sections:
-        if start <= offset:
-            path = {above: told for above, told in path.items() if above < level} | {level: title}
-    return list(path.values())
+    page = body if isinstance(body, bytes) else f"<!DOCTYPE html><html><body>{body}</body></html>"
+    return read_document(page, "a.html")
 
 
 def test_of_a_form_the_controls_go_and_what_stands_in_it_stays() -> None:
@@ -32,7 +20,7 @@ def test_of_a_form_the_controls_go_and_what_stands_in_it_stays() -> None:
     page = f"<form><h1>Rules</h1><p>Off on 15 May.</p>{controls}<h2>Keys</h2><p>With Tomas.</p></form>"
     found = read(f"{page}<form role=search><label>Find</label></form><search>Find</search>")
     assert found.text == "Off on 15 May.\n\nWith Tomas."
-    assert headings(found, "With") == ["Rules", "Keys"]
+    assert headings_above(found, "With") == ["Rules", "Keys"]
 
 
 def test_what_is_hidden_until_found_is_text() -> None:
@@ -58,7 +46,7 @@ _NOTE = "<p>Some say 1811.</p>"
 def test_a_footnote_stands_behind_its_paragraph(link: str, note: str, said: str) -> None:
     found = read(f"<h1>Ferries</h1><p>It ran in 1812.{link}</p><p>It sank.</p><h2>Boats</h2><p>Two.</p>{note}")
     assert found.text == f"It ran {said}\n\nSome say 1811.\n\nIt sank.\n\nTwo."
-    assert headings(found, "Some say") == ["Ferries"]
+    assert headings_above(found, "Some say") == ["Ferries"]
 
 
 def test_notes_that_name_each_other_are_written_once_and_those_without_link_where_they_stand() -> None:
@@ -82,9 +70,9 @@ def test_a_box_beside_the_text_is_text_and_its_headings_end_with_it() -> None:
     box = "<aside class=sidebar><h2>Cable ferries</h2><p>A rope guides it.</p></aside>"
     found = read(f"<h1>Ferries</h1><h2>History</h2><p>From 1812.</p>{box}<p>Until 1920.</p><h3>Crew</h3><p>Two.</p>")
     assert found.text == "From 1812.\n\nA rope guides it.\n\nUntil 1920.\n\nTwo."
-    assert headings(found, "A rope")[-1] == "Cable ferries"
-    assert headings(found, "Until") == ["Ferries", "History"]
-    assert headings(found, "Two") == ["Ferries", "History", "Crew"]
+    assert headings_above(found, "A rope")[-1] == "Cable ferries"
+    assert headings_above(found, "Until") == ["Ferries", "History"]
+    assert headings_above(found, "Two") == ["Ferries", "History", "Crew"]
     links = "<aside><h2>See also</h2><ul><li><a href=/a>Another page</a><li><a href=/b>One more</a></ul></aside>"
     assert read(f"<p>Text.</p>{links}<p>More.").text == "Text.\n\nMore."
 
@@ -95,24 +83,19 @@ def test_a_box_of_facts_names_its_values() -> None:
     )
     found = read(f"<h1>Skarven</h1><aside class='portable-infobox'><h2>Skarven</h2>{rows}</aside><p>A ship.</p>")
     assert found.text == "Captain: Elin\n\nLength: 31 m\n\nA ship."
-    assert headings(found, "A ship") == ["Skarven"]
+    assert headings_above(found, "A ship") == ["Skarven"]
 
 
 def test_asides_and_notes_of_a_book() -> None:
     chapter = (
-        '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><head><title>t</title></head>'
-        '<body><h1>One</h1><p>In that year<a href="#n" epub:type="noteref">1</a> it began.</p><p>Two ships.</p>'
+        '<h1>One</h1><p>In that year<a href="#n" epub:type="noteref">1</a> it began.</p><p>Two ships.</p>'
         '<aside epub:type="sidebar"><h2>Ropes</h2><p>A rope.</p></aside>'
-        '<aside epub:type="footnote" id="n"><p>1 It was 1904.</p></aside></body></html>'
+        '<aside epub:type="footnote" id="n"><p>1 It was 1904.</p></aside>'
     )
-    package = (
-        '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml" '
-        'media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>'
+    assert (
+        read_document(e_book({"a.xhtml": chapter})).text
+        == "In that year it began.\n\n1 It was 1904.\n\nTwo ships.\n\nA rope."
     )
-    container = '<container><rootfiles><rootfile full-path="c.opf"/></rootfiles></container>'
-    parts = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "c.opf": package}
-    (book,) = parse(BytesIO(zipped(parts | {"a.xhtml": chapter})), "a.epub")
-    assert book.text == "In that year it began.\n\n1 It was 1904.\n\nTwo ships.\n\nA rope."
 
 
 @pytest.mark.parametrize(
@@ -172,20 +155,6 @@ def test_items_of_ordered_lists_keep_their_numbers(body: str, text: str) -> None
     assert read(body).text == text
 
 
-def book(**chapters: str) -> bytes:
-    items = "".join(f'<item id="{one}" href="{one}.xhtml" media-type="application/xhtml+xml"/>' for one in chapters)
-    spine = "".join(f'<itemref idref="{one}"/>' for one in chapters)
-    page = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body>{}</body></html>'
-    return zipped(
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="b/c.opf"/></rootfiles></container>',
-            "b/c.opf": f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>',
-            **{f"b/{name}.xhtml": page.format(body) for name, body in chapters.items()},
-        }
-    )
-
-
 @pytest.mark.parametrize(
     ("link", "note", "expected"),
     [
@@ -199,12 +168,11 @@ def book(**chapters: str) -> bytes:
     ],
 )  # fmt: skip
 def test_endnotes_of_another_chapter_stand_behind_their_paragraph(link: str, note: str, expected: str) -> None:
-    made = book(one=f"<p>It sank.{link}</p><p>Later.</p>", notes=f"{note}<p>Notes end.</p>")
-    (found,) = parse(BytesIO(made), "a.epub")
-    assert found.text == expected
+    made = e_book({"one.xhtml": f"<p>It sank.{link}</p><p>Later.</p>", "notes.xhtml": f"{note}<p>Notes end.</p>"})
+    assert read_document(made).text == expected
 
 
 def test_chapters_that_are_too_large_to_hold_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html_reader, "_MOST_CHAPTERS", 1_000)
     with pytest.raises(UnreadableError, match="its chapters have more than"):
-        list(parse(BytesIO(book(one=f"<p>{'x' * 900}</p>", two=f"<p>{'x' * 900}</p>")), "a.epub"))
+        read_document(e_book(dict.fromkeys(("one.xhtml", "two.xhtml"), f"<p>{'x' * 900}</p>")))

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from io import BytesIO
-from pathlib import Path
+from functools import partial
 
 import pytest
 from made_documents.pdf_file import page as drawn
 from made_documents.pdf_file import pdf
 from support import hostile_documents as by_hand
+from support.read_documents import place_of, read_document, titles_before
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.process import parse
 
 pytest.importorskip("pypdfium2", reason="reading PDF needs pypdfium2")
 
@@ -26,9 +24,7 @@ def lines(*items: tuple[str, int]) -> bytes:
     return drawn(placed)
 
 
-def read(data: bytes) -> Document:
-    (found,) = parse(BytesIO(data), "report.pdf")
-    return found
+read = partial(read_document, name="report.pdf")
 
 
 def page(number: int) -> bytes:
@@ -39,9 +35,7 @@ def page(number: int) -> bytes:
 
 
 def place(document: Document, words: str) -> tuple[object, str]:
-    offset = document.text.index(words)
-    where = [place for start, place in document.places if start <= offset][-1]
-    return where, [title for start, _, title in document.sections if start <= offset][-1]
+    return place_of(document, words), titles_before(document, words)[-1]
 
 
 def test_pages_headings_by_size_and_no_running_lines() -> None:
@@ -59,24 +53,29 @@ def test_headings_of_the_outline() -> None:
     assert place(document, "again") == (2, "Methods")
 
 
-def test_a_paragraph_goes_on_overleaf_and_both_pages_are_known() -> None:
-    pages = [lines((f"{_TEXT} except for Sunday, when", 10)), lines(("the keeper of the staff was in church.", 10))]
-    document = read(pdf(pages))
-    assert document.text == f"{_TEXT} except for Sunday, when the keeper of the staff was in church."
-    assert document.places == [(0, 1), (document.text.index("the keeper"), 2)]
-
-
-def test_a_word_hyphenated_at_the_end_of_a_page_is_put_together() -> None:
-    document = read(
-        pdf([lines((f"{_TEXT} by the mea-", 10)), lines(("surer of the town, who was very old then.", 10))])
-    )
-    assert "by the measurer of the town" in document.text
-    assert document.places == [(0, 1), (document.text.index("surer of"), 2)]
-
-
-def test_what_ends_with_a_page_does_not_go_on() -> None:
-    document = read(pdf([lines((f"{_TEXT}.", 10)), lines((f"{_TEXT} again.", 10))]))
-    assert document.text == f"{_TEXT}.\n\n{_TEXT} again."
+@pytest.mark.parametrize(
+    ("pages", "text", "second"),
+    [
+        # a paragraph goes on overleaf
+        (
+            (f"{_TEXT} except for Sunday, when", "the keeper of the staff was in church."),
+            f"{_TEXT} except for Sunday, when the keeper of the staff was in church.",
+            "the keeper",
+        ),
+        # so does a word
+        (
+            (f"{_TEXT} by the mea-", "surer of the town, who was very old then."),
+            f"{_TEXT} by the measurer of the town, who was very old then.",
+            "surer of",
+        ),
+        # what ends does not
+        ((f"{_TEXT}.", f"{_TEXT} again."), f"{_TEXT}.\n\n{_TEXT} again.", f"{_TEXT} again"),
+    ],
+)
+def test_what_goes_on_overleaf(pages: tuple[str, ...], text: str, second: str) -> None:
+    document = read(pdf([lines((page, 10)) for page in pages]))
+    assert document.text == text
+    assert document.places == [(0, 1), (text.index(second), 2)]
 
 
 def test_the_first_words_below_headings_are_no_running_head() -> None:
@@ -105,14 +104,9 @@ def test_encrypted_files_are_read_if_they_ask_for_no_password() -> None:
     assert "in part 1 it rose" in read(pdf([page(1)], password="")).text
 
 
-@pytest.fixture
-def whole() -> Iterator[bytes]:
-    yield pdf([page(1)])
-
-
-def test_damaged_files_are_told(whole: bytes, tmp_path: Path) -> None:
+def test_damaged_files_are_told() -> None:
     with pytest.raises(UnreadableError, match="its PDF is damaged"):
-        read(whole[:200])
+        read(pdf([page(1)])[:200])
 
 
 def text_of(*items: tuple[int, int, str]) -> bytes:

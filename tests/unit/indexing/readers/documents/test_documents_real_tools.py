@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.read_documents import read_document, titles_before
 
 from atomr_local.indexing.readers.documents.document import Document
-from atomr_local.indexing.readers.documents.process import parse
 
 _SOURCE = """---
 title: The river
@@ -49,15 +49,8 @@ def made(command: list[str], *, folder: Path) -> None:
     )
 
 
-def read(file: Path) -> Document:
-    with file.open("rb") as stream:
-        (found,) = parse(stream, file.name)
-    return found
-
-
-def headings(document: Document, words: str) -> list[str]:
-    offset = document.text.index(words)
-    return [title for start, _, title in document.sections if start <= offset]
+def read_file(file: Path) -> Document:
+    return read_document(file.read_bytes(), file.name)
 
 
 @pytest.fixture
@@ -73,12 +66,12 @@ def test_what_pandoc_writes(source: Path, suffix: str) -> None:
     file = source.with_name(f"out.{suffix}")
     format_ = ["-t", "gfm"] if suffix == "md" else []  # pandoc's own tables are drawn with spaces
     made(["pandoc", "--standalone", str(source), *format_, "-o", str(file)], folder=source.parent)
-    document = read(file)
+    document = read_file(file)
     for sentence in _STATED:
         assert sentence in document.text
     if suffix != "rtf":
-        assert headings(document, "The level")[-1] == "Methods"
-        assert "Instruments" in headings(document, "made in 1891")
+        assert titles_before(document, "The level")[-1] == "Methods"
+        assert "Instruments" in titles_before(document, "made in 1891")
         assert "Staff: Oak; Length: 3 m" in document.text
     if suffix not in {"rtf", "ipynb"}:
         assert document.title == "The river"
@@ -88,7 +81,7 @@ def test_what_pandoc_writes(source: Path, suffix: str) -> None:
 def test_slides_that_pandoc_writes(source: Path) -> None:
     file = source.with_name("out.pptx")
     made(["pandoc", str(source), "-o", str(file)], folder=source.parent)
-    document = read(file)
+    document = read_file(file)
     assert _STATED[1] in document.text
     assert document.place_kind == "slide"
 
@@ -101,7 +94,7 @@ def test_what_libreoffice_writes(source: Path, suffix: str) -> None:
     made(
         ["soffice", "--headless", "--convert-to", suffix, "--infilter=HTML (StarWriter)", str(page)], folder=page.parent
     )
-    document = read(page.with_suffix(f".{suffix}"))
+    document = read_file(page.with_suffix(f".{suffix}"))
     for sentence in _STATED:
         assert sentence in document.text
 
@@ -112,7 +105,7 @@ def test_what_latex_writes(tmp_path: Path, columns: str) -> None:
     body = "\n\n".join(f"\\section{{Part {i}}} {_STATED[i % 3]} {'More of it is said here. ' * 40}" for i in range(6))
     (tmp_path / "a.tex").write_text(f"\\documentclass[{columns}]{{article}}\\begin{{document}}{body}\\end{{document}}")
     made(["pdflatex", "-interaction=batchmode", "a.tex"], folder=tmp_path)
-    document = read(tmp_path / "a.pdf")
+    document = read_file(tmp_path / "a.pdf")
     for sentence in _STATED:
         assert sentence in document.text
     assert [title for _, _, title in document.sections] == [f"{i + 1} Part {i}" for i in range(6)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from unit.indexing.readers.documents.test_text_kinds import lines, read
+from support.read_documents import lines_of, placed_lines, read_document
 
 pytest.importorskip("docutils")
 pytest.importorskip("pylatexenc")
@@ -13,9 +13,9 @@ pytest.importorskip("pylatexenc")
 
 def told(source: str, name: str) -> list[str]:
     """The lines of the text, and before them the headings as "# Title"."""
-    document = read(source, name)
+    document = read_document(source, name)
     heads = [f"{'#' * level} {title}" for _, level, title in document.sections]
-    return [*heads, *filter(None, document.text.split("\n"))]
+    return [*heads, *lines_of(document)]
 
 
 _RST = """\
@@ -85,10 +85,10 @@ Deep
 
 
 def test_restructured_text() -> None:
-    document = read(_RST, "a.rst")
+    document = read_document(_RST, "a.rst")
     assert document.title == "Mill"
     assert [(level, title) for _, level, title in document.sections] == [(1, "Mill"), (2, "Wheel"), (3, "Deep")]
-    assert lines(document) == [
+    assert placed_lines(document) == [
         (7, "Author: Ann Lee"),
         (8, "Date: 2026"),
         (10, "The site and a<b of weir, see [#f1] and Python. Run code:"),
@@ -112,11 +112,11 @@ def test_restructured_text() -> None:
 
 
 def test_a_proposal_has_the_title_of_its_head() -> None:
-    document = read(
+    document = read_document(
         "VEP: 34\nTitle: Task groups\nStatus: Final\n\nAbstract\n========\n\nA group: Title: no.\n", "a.rst"
     )
     assert (document.title, document.sections[0][1:]) == ("Task groups", (1, "Abstract"))
-    assert lines(document) == [
+    assert placed_lines(document) == [
         (1, "VEP: 34"),
         (2, "Title: Task groups"),
         (3, "Status: Final"),
@@ -160,7 +160,7 @@ def test_a_proposal_has_the_title_of_its_head() -> None:
     ],
 )
 def test_no_word_of_restructured_text_is_lost(source: str, text: str) -> None:
-    assert read(f"Guide\n=====\n\n{source}\n", "a.rst").text == text
+    assert read_document(f"Guide\n=====\n\n{source}\n", "a.rst").text == text
 
 
 def test_restructured_text_reads_no_other_file_and_says_nothing_of_errors(
@@ -172,7 +172,7 @@ def test_restructured_text_reads_no_other_file_and_says_nothing_of_errors(
         f".. {name}:: {tmp_path / 'other' if name != 'csv-table' else ''}\n   :file: {tmp_path / 'other'}\n\n"
         for name in names
     )
-    assert "secret" not in read(f"Words *here.\n\n{source}\n\nA\n==\n\n|x|_ `y`_\n", "a.rst").text
+    assert "secret" not in read_document(f"Words *here.\n\n{source}\n\nA\n==\n\n|x|_ `y`_\n", "a.rst").text
     assert capfd.readouterr() == ("", "")
 
 
@@ -223,10 +223,10 @@ after
 
 
 def test_latex() -> None:
-    document = read(_LATEX, "a.tex")
+    document = read_document(_LATEX, "a.tex")
     assert document.title == "Notes on Mills"
     assert [head[1:] for head in document.sections] == [(3, "The wheel"), (4, "A long title")]
-    assert lines(document) == [
+    assert placed_lines(document) == [
         (6, "Ann Lee, Bo"),
         (
             10,
@@ -261,7 +261,7 @@ def test_latex() -> None:
     ],
 )
 def test_damaged_latex_is_read_as_far_as_it_goes(source: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert read(f"First.\n\n{source}\n", "a.tex").text.removeprefix("First.").strip() == text
+    assert read_document(f"First.\n\n{source}\n", "a.tex").text.removeprefix("First.").strip() == text
     assert capfd.readouterr() == ("", "")
 
 
@@ -430,14 +430,17 @@ def test_other_markup(name: str, source: str, expected: str) -> None:
 
 
 def test_lines_of_other_markup_are_where_they_stand() -> None:
-    assert lines(read(_ORG, "a.org"))[2:6] == [
+    assert placed_lines(read_document(_ORG, "a.org"))[2:6] == [
         (9, "It turns boldly with a*b*c at a site, second[1] goes on here now 2*3*4."),
         (14, "1. Stop and wait."),
         (16, "inner"),
         (17, "2. Grease"),
     ]
-    assert [place for _, place in read(_ORG, "a.org").places][2:5] == [9, 10, 11]
-    assert [at for at, text in lines(read(_ASCIIDOC, "a.adoc")) if "40" in text or "Total" in text] == [35, 37]
+    assert [place for _, place in read_document(_ORG, "a.org").places][2:5] == [9, 10, 11]
+    assert [at for at, text in placed_lines(read_document(_ASCIIDOC, "a.adoc")) if "40" in text or "Total" in text] == [
+        35,
+        37,
+    ]
 
 
 def test_cells_of_asciidoc_that_reach_down_shift_no_number() -> None:
@@ -474,4 +477,4 @@ def test_cells_of_asciidoc_that_reach_down_shift_no_number() -> None:
     ids=lambda value: value[:12].strip(),
 )
 def test_hostile_markup_takes_little_time_and_keeps_its_words(name: str, source: str) -> None:
-    assert "x" in read(source, name).text
+    assert "x" in read_document(source, name).text

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+from support.read_documents import read_document
 
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.process import parse
 from atomr_local.indexing.text_index.documents import article_of
 
 pytest.importorskip("yaml")
 
 
-def read(source: str, name: str = "a.md") -> Document:
-    (found,) = parse(BytesIO(source.encode()), name)
-    return found
+read = partial(read_document, name="a.md")
 
 
 def yaml(fields: str) -> Document:
@@ -147,7 +145,7 @@ def test_fields_of_dataview() -> None:
 )
 def test_titles_of_notes(name: str, source: str, title: str) -> None:
     path = f"folder/{name}"
-    assert article_of(path, path, read(source, PurePosixPath(path).name).as_json()).title == title
+    assert article_of(path, path, read_document(source, PurePosixPath(path).name).as_json()).title == title
 
 
 _ID = "64f0a1b2-1234-4cde-8f00-0123456789ab"
@@ -207,14 +205,14 @@ def test_the_properties_of_a_note_are_its_text_where_it_has_no_other() -> None:
 
 
 def test_a_day_in_the_name_of_a_note_is_its_day() -> None:
-    assert read("Text.", "2024-05-03.md").details == {"date": "2024-05-03"}
-    assert read("---\ntitle: A\n---\nText.", "2024-05-03.md").details == {"date": "2024-05-03"}
-    assert read("---\ndate: 2020-01-01\n---\nText.", "2024_05_03.md").details == {"date": "2020-01-01"}
+    assert read_document("Text.", "2024-05-03.md").details == {"date": "2024-05-03"}
+    assert read_document("---\ntitle: A\n---\nText.", "2024-05-03.md").details == {"date": "2024-05-03"}
+    assert read_document("---\ndate: 2020-01-01\n---\nText.", "2024_05_03.md").details == {"date": "2020-01-01"}
 
 
 def test_what_programs_keep_beside_notes_is_no_note() -> None:
     with pytest.raises(UnreadableError, match="the record of a TextBundle"):
-        read('{"type" : "net.daringfireball.markdown"}', "info.json")
+        read_document('{"type" : "net.daringfireball.markdown"}', "info.json")
 
 
 @pytest.mark.parametrize(

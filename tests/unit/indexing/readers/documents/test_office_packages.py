@@ -11,24 +11,20 @@ from typing import Any
 
 import pytest
 from support.office_files import open_text, word_file, word_runs
-from support.read_files import saved, zipped
+from support.read_documents import read_document
+from support.read_files import saved, unzipped, zipped
 
 from atomr_local.indexing.readers.documents import document as zip_limits
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, told_error
-from atomr_local.indexing.readers.documents.process import parse
+from atomr_local.indexing.readers.documents.document import UnreadableError, told_error
+
+docx, openpyxl, pptx = (pytest.importorskip(name) for name in ("docx", "openpyxl", "pptx"))
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument."
 
 
-def read(data: bytes, name: str = "file") -> Document:
-    (document,) = parse(BytesIO(data), name)
-    return document
-
-
 def changed(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
     """The ZIP file with its parts changed."""
-    with zipfile.ZipFile(BytesIO(data)) as whole:
-        return zipped({name: change(name, whole.read(name)) for name in whole.namelist()})
+    return zipped({name: change(name, part) for name, part in unzipped(data).items()})
 
 
 def strict(data: bytes) -> bytes:
@@ -45,14 +41,14 @@ def strict(data: bytes) -> bytes:
 
 
 def show(folder: Path) -> bytes:
-    presentation = pytest.importorskip("pptx").Presentation()
+    presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[1])
     slide.shapes.title.text, slide.placeholders[1].text = "Harvest", "We picked 412 kg."
     return saved(presentation, folder / "a.pptx")
 
 
 def workbook(folder: Path) -> bytes:
-    book: Any = pytest.importorskip("openpyxl").Workbook()
+    book: Any = openpyxl.Workbook()
     for row in (["Bridge", "Year"], ["Elm Bridge", 1931]):
         book.active.append(row)
     return saved(book, folder / "a.xlsx")
@@ -68,9 +64,8 @@ def workbook(folder: Path) -> bytes:
 )
 @pytest.mark.parametrize("main", ["word/document.xml", "word/document2.xml"])
 def test_word_files_of_every_type_are_read_by_content(kind: str, main: str) -> None:
-    pytest.importorskip("docx")
     # A document may speak of such types.
-    assert read(word_file(word_runs(f"By Omar, {kind}."), kind=kind, main=main)).text == f"By Omar, {kind}."
+    assert read_document(word_file(word_runs(f"By Omar, {kind}."), kind=kind, main=main)).text == f"By Omar, {kind}."
 
 
 @pytest.mark.parametrize(
@@ -86,18 +81,18 @@ def test_word_files_of_every_type_are_read_by_content(kind: str, main: str) -> N
 def test_shows_and_templates_are_read_by_content(kind: str, tmp_path: Path) -> None:
     usual = f"{_OPEN_XML}presentationml.presentation.main+xml".encode()
     made = changed(show(tmp_path), lambda _, part: part.replace(usual, kind.encode()))
-    assert kind.encode() in zipfile.ZipFile(BytesIO(made)).read("[Content_Types].xml")
-    assert read(made).text == "We picked 412 kg."
+    assert kind.encode() in unzipped(made)["[Content_Types].xml"]
+    assert read_document(made).text == "We picked 412 kg."
 
 
 def test_strict_files_are_read(tmp_path: Path) -> None:
-    document: Any = pytest.importorskip("docx").Document()
+    document: Any = docx.Document()
     document.add_heading("Ferry", 1)
     document.add_paragraph("It leaves at 23:15.")
-    found = read(strict(saved(document, tmp_path / "a.docx")))
+    found = read_document(strict(saved(document, tmp_path / "a.docx")))
     assert (found.text, found.sections) == ("It leaves at 23:15.", [(0, 1, "Ferry")])
-    assert read(strict(workbook(tmp_path))).text == "Bridge: Elm Bridge; Year: 1931"
-    assert read(strict(show(tmp_path))).text == "We picked 412 kg."
+    assert read_document(strict(workbook(tmp_path))).text == "Bridge: Elm Bridge; Year: 1931"
+    assert read_document(strict(show(tmp_path))).text == "We picked 412 kg."
 
 
 def test_dates_of_strict_spreadsheets(tmp_path: Path) -> None:
@@ -105,23 +100,22 @@ def test_dates_of_strict_spreadsheets(tmp_path: Path) -> None:
         strict(workbook(tmp_path)),
         lambda _, part: re.sub(rb'<c r="B2"[^>]*><v>1931</v>', b'<c r="B2" t="d"><v>1931-05-04</v>', part),
     )
-    assert read(made).text == "Bridge: Elm Bridge; Year: 1931-05-04"
+    assert read_document(made).text == "Bridge: Elm Bridge; Year: 1931-05-04"
 
 
 def test_numbers_of_spreadsheets_do_not_change(tmp_path: Path) -> None:
-    book: Any = pytest.importorskip("openpyxl").Workbook()
+    book: Any = openpyxl.Workbook()
     numbers = [(1234, "00000"), (0.12345678, "0%"), (12.5, '0.0"%"'), (0.1 + 0.2, "General"), (12345.678, "#,##0.00")]
     for row, (number, shape) in enumerate([*numbers, (True, "General"), (2.0, "General")], 1):
         book.active.cell(row, 1, f"row {row}")
         book.active.cell(row, 2, number).number_format = shape
-    shown = [line.rpartition(": ")[2] for line in read(saved(book, tmp_path / "a.xlsx")).text.split("\n")]
+    shown = [line.rpartition(": ")[2] for line in read_document(saved(book, tmp_path / "a.xlsx")).text.split("\n")]
     assert shown == ["01234", "12.345678%", "12.5%", "0.3", "12345.678", "True", "2"]
 
 
 def test_relations_that_lead_nowhere_hide_nothing() -> None:
-    pytest.importorskip("docx")
     made = word_file(word_runs("The pump."), relations={"p": ("image", "../NULL"), "q": ("image", "NULL")})
-    assert read(made).text == "The pump."
+    assert read_document(made).text == "The pump."
 
 
 _PAGE = "<html><body><h1>Ferry</h1><p>It leaves at 07:40.</p></body></html>"
@@ -146,7 +140,6 @@ _INSIDE = word_file(word_runs("From another file."))
 def test_files_within_a_word_document_are_read_at_their_place(
     target: str, part: str | bytes, type_: str, expected: str
 ) -> None:
-    pytest.importorskip("docx")
     body = f"{word_runs('Before.')}<w:altChunk r:id='c'/>{word_runs('After.')}"
     made = word_file(
         body,
@@ -154,13 +147,12 @@ def test_files_within_a_word_document_are_read_at_their_place(
         parts={f"word/{target}": part},
         types={target.rpartition(".")[2]: type_},
     )
-    found = read(made)
+    found = read_document(made)
     assert (found.text, found.notes) == (expected, [])
     assert [title for _, _, title in found.sections] == (["Ferry"] if target == "a.html" else [])
 
 
 def test_files_too_deep_in_each_other_and_missing_ones_are_told() -> None:
-    pytest.importorskip("docx")
     made = word_file(word_runs("The innermost."))
     for number in range(5):
         made = word_file(
@@ -169,7 +161,7 @@ def test_files_too_deep_in_each_other_and_missing_ones_are_told() -> None:
             parts={"word/a.docx": made},
             types={"docx": f"{_OPEN_XML}wordprocessingml.document.main+xml"},
         )
-    found = read(made)
+    found = read_document(made)
     assert found.text == "Level 4.\n\nLevel 3.\n\nLevel 2.\n\nLevel 1."
     assert any("too deep" in note for note in found.notes)
     assert "a file that should stand in it is missing" in found.notes
@@ -184,26 +176,23 @@ def test_diagrams_have_words(tmp_path: Path) -> None:
         relations={"d": ("diagramData", "data.xml")},
         parts={"word/data.xml": points},
     )
-    pytest.importorskip("docx")
-    assert read(made).text == "See:\nStep 1: cut"
+    assert read_document(made).text == "See:\nStep 1: cut"
 
 
 def test_rewritten_files_keep_to_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("docx")
     template = f"{_OPEN_XML}wordprocessingml.template.main+xml"
     large = word_file(word_runs("x"), kind=template, parts={"word/other.xml": f"<a>{'x' * 5_000}</a>"})
     monkeypatch.setattr(zip_limits, "MOST_XML", 4_000)
     with pytest.raises(UnreadableError, match=r"word/other\.xml unpacks to"):
-        read(large)
+        read_document(large)
     entities = word_file(word_runs("x"), kind=template, parts={"word/other.xml": '<!DOCTYPE a [<!ENTITY b "c">]><a/>'})
     with pytest.raises(UnreadableError, match="declares entities"):
-        read(entities)
+        read_document(entities)
 
 
 def test_no_message_shows_an_object_of_the_program() -> None:
-    pytest.importorskip("docx")
     with pytest.raises(UnreadableError, match="damaged") as caught:
-        read(word_file(word_runs("x"), kind="application/x-other"))
+        read_document(word_file(word_runs("x"), kind="application/x-other"))
     assert "<" not in str(caught.value)
     stream = BytesIO()
     nested = ValueError(f"file '{stream}' in {zipfile.ZipFile(BytesIO(zipped({})))} of {type(stream)}")
@@ -230,7 +219,7 @@ _NOT_READ = {
 def test_what_is_not_read_is_named_with_what_to_save_it_as(name: str) -> None:
     parts, said = _NOT_READ[name]
     with pytest.raises(UnreadableError, match=re.escape(said)):
-        read(zipped(parts), name)
+        read_document(zipped(parts), name)
 
 
 @pytest.mark.parametrize("sort", ["text", "text-template", "text-master", "text-web"])
@@ -239,4 +228,4 @@ def test_templates_of_opendocument_are_read(sort: str) -> None:
         open_text("<text:p>Plant the beans.</text:p>"),
         lambda name, part: f"application/vnd.oasis.opendocument.{sort}".encode() if name == "mimetype" else part,
     )
-    assert read(made).text == "Plant the beans."
+    assert read_document(made).text == "Plant the beans."

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import zipfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.office_files import open_text, word_file, word_runs
-from support.read_files import saved, zipped
+from support.read_documents import read_document
+from support.read_files import saved, unzipped, zipped
 
 from atomr_local.indexing.readers.documents import document as zip_limits
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, open_zip, part
-from atomr_local.indexing.readers.documents.process import parse
+from atomr_local.indexing.readers.documents.document import UnreadableError, open_zip, part
 from atomr_local.indexing.readers.documents.symbols import numeral, shown_number
+
+docx, openpyxl, pptx = (pytest.importorskip(name) for name in ("docx", "openpyxl", "pptx"))
 
 _WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
-
-
-def read(data: bytes, name: str = "file") -> Document:
-    (document,) = parse(BytesIO(data), name)
-    return document
 
 
 @pytest.mark.parametrize(
@@ -70,24 +66,25 @@ _NUMBERING = f"""<w:numbering {_WORD}>
     ],
 )  # fmt: skip
 def test_lists_of_word_keep_their_numbers(items: list[str], expected: list[str]) -> None:
-    pytest.importorskip("docx")
     made = word_file(
         "".join(items), relations={"n": ("numbering", "numbering.xml")}, parts={"word/numbering.xml": _NUMBERING}
     )
-    assert read(made).text.split("\n\n") == expected
+    assert read_document(made).text.split("\n\n") == expected
 
 
 def test_styles_number_headings_and_cells(tmp_path: Path) -> None:
-    document: Any = pytest.importorskip("docx").Document()
+    document: Any = docx.Document()
     for text, style in (("Boilers", "Heading 1"), ("Pumps", "Heading 1"), ("Drain it.", "List Number")):
         document.add_paragraph(text, style=style)
     document.add_table(1, 1).cell(0, 0).paragraphs[0].style = "List Number"
     document.tables[0].cell(0, 0).paragraphs[0].text = "Fill it."
-    assert read(saved(document, tmp_path / "a.docx")).text.split("\n\n")[-2:] == ["1. Drain it.", "2. Fill it."]
+    assert read_document(saved(document, tmp_path / "a.docx")).text.split("\n\n")[-2:] == [
+        "1. Drain it.",
+        "2. Fill it.",
+    ]
 
 
 def test_comments_of_word_stand_behind_their_paragraph_and_deleted_rows_go() -> None:
-    pytest.importorskip("docx")
     body = (
         '<w:p><w:r><w:t>It leaks.</w:t></w:r><w:r><w:commentReference w:id="0"/></w:r></w:p>'
         f"<w:tbl><w:tr>{'<w:trPr><w:del/></w:trPr>'}<w:tc>{word_runs('Old row')}</w:tc></w:tr>"
@@ -101,7 +98,7 @@ def test_comments_of_word_stand_behind_their_paragraph_and_deleted_rows_go() -> 
             f'</w:comment><w:comment w:id="1">{word_runs("Of nothing.")}</w:comment></w:comments>'
         },
     )
-    assert read(made).text == "It leaks.\n\nComment by Ann Lee: Since May?\n\nNew row"
+    assert read_document(made).text == "It leaks.\n\nComment by Ann Lee: Since May?\n\nNew row"
 
 
 def _field(code: str, shown: str) -> str:
@@ -120,9 +117,8 @@ def _field(code: str, shown: str) -> str:
     ],
 )  # fmt: skip
 def test_headers_and_footers_stand_at_the_end_once_without_numbers_of_pages(header: str, expected: str) -> None:
-    pytest.importorskip("docx")
     part_of = f"<w:{{0}} {_WORD}><w:p>{header}</w:p></w:{{0}}>"
-    found = read(
+    found = read_document(
         word_file(
             word_runs("The text."),
             relations={"f": ("footer", "f.xml"), "h": ("header", "h.xml"), "g": ("header", "g.xml")},
@@ -134,13 +130,12 @@ def test_headers_and_footers_stand_at_the_end_once_without_numbers_of_pages(head
 
 
 def test_formulas_of_word_keep_their_brackets_and_sums() -> None:
-    pytest.importorskip("docx")
     run = "<m:r><m:t>{}</m:t></m:r>"
     brackets = f"<m:d><m:e>{run.format('a+b')}</m:e></m:d>"
     square = f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e>{run.format("1")}</m:e><m:e>{run.format("2")}</m:e></m:d>'
     total = f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{run.format("i=1")}</m:sub><m:sup>{run.format("n")}</m:sup><m:e>{run.format("i")}</m:e></m:nary>'
     made = word_file(f"<w:p><m:oMath>{run.format('3')}{brackets}{square}{total}</m:oMath></w:p>")
-    assert read(made).text == "3(a+b)[1, 2]∑_(i=1)^n i"
+    assert read_document(made).text == "3(a+b)[1, 2]∑_(i=1)^n i"
 
 
 def _chart(series: str) -> str:
@@ -169,30 +164,28 @@ def _series(name: str, code: str, *values: str) -> str:
     ],
 )  # fmt: skip
 def test_charts_are_read_as_tables(series: list[str], expected: str) -> None:
-    pytest.importorskip("docx")
     drawing = f'<w:p><w:r><w:drawing><c:chart xmlns:c="{_DRAWING}/chart" r:id="c"/></w:drawing></w:r></w:p>'
     made = word_file(drawing, relations={"c": ("chart", "c.xml")}, parts={"word/c.xml": _chart("".join(series))})
-    assert read(made).text == expected
+    assert read_document(made).text == expected
 
 
 def test_a_table_without_properties_and_a_chart_that_is_missing() -> None:
-    pytest.importorskip("docx")
     drawing = f'<w:p><w:r><w:drawing><c:chart xmlns:c="{_DRAWING}/chart" r:id="none"/></w:drawing></w:r></w:p>'
     made = word_file(f"<w:tbl><w:tr><w:tc>{word_runs('Alone.')}</w:tc></w:tr></w:tbl>{drawing}")
-    assert read(made).text == "Alone."
+    assert read_document(made).text == "Alone."
 
 
 def test_a_long_heading_is_read_in_full(tmp_path: Path) -> None:
-    document: Any = pytest.importorskip("docx").Document()
+    document: Any = docx.Document()
     title = " ".join(f"word{i}" for i in range(80))
     document.add_heading(title, 1)
-    found = read(saved(document, tmp_path / "a.docx"))
+    found = read_document(saved(document, tmp_path / "a.docx"))
     assert found.text == title
     assert len(found.sections[0][2]) == 300
 
 
 def _slides(folder: Path, *texts: tuple[str, str]) -> Any:
-    presentation: Any = pytest.importorskip("pptx").Presentation()
+    presentation: Any = pptx.Presentation()
     for title, text in texts:
         slide = presentation.slides.add_slide(presentation.slide_layouts[1])
         slide.shapes.title.text, slide.placeholders[1].text = title, text
@@ -201,7 +194,7 @@ def _slides(folder: Path, *texts: tuple[str, str]) -> Any:
 
 def test_slides_without_titles_do_not_stand_under_the_title_before(tmp_path: Path) -> None:
     made = _slides(tmp_path, ("", "First."), ("Budget", "Second."), ("", "Third."))
-    assert [title for _, _, title in read(saved(made, tmp_path / "a.pptx")).sections] == ["Budget", "Slide 3"]
+    assert [title for _, _, title in read_document(saved(made, tmp_path / "a.pptx")).sections] == ["Budget", "Slide 3"]
 
 
 def test_slides_keep_numbers_of_lists_charts_and_comments(tmp_path: Path) -> None:
@@ -222,16 +215,14 @@ def test_slides_keep_numbers_of_lists_charts_and_comments(tmp_path: Path) -> Non
     data.categories = ["1931"]
     data.add_series("Herring", (47,))
     presentation.slides[0].shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 9, 9, data)
-    with zipfile.ZipFile(BytesIO(saved(presentation, tmp_path / "a.pptx"))) as whole:
-        parts: dict[str, bytes | str] = {name: whole.read(name) for name in whole.namelist()}
+    parts = unzipped(saved(presentation, tmp_path / "a.pptx"))
     rels = parts["ppt/slides/_rels/slide1.xml.rels"]
-    assert isinstance(rels, bytes)
     comments = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/comments"
     parts["ppt/slides/_rels/slide1.xml.rels"] = rels.replace(
         b"</Relationships>", b'<Relationship Id="x9" Type="%s" Target="../c.xml"/></Relationships>' % comments
     )
-    parts["ppt/c.xml"] = '<p:cmLst xmlns:p="urn:p"><p:cm><p:text>Is that all?</p:text></p:cm></p:cmLst>'
-    text = read(zipped(parts)).text
+    parts["ppt/c.xml"] = b'<p:cmLst xmlns:p="urn:p"><p:cm><p:text>Is that all?</p:text></p:cm></p:cmLst>'
+    text = read_document(zipped(parts)).text
     assert text.startswith("4. Drain it.\nA) Open the lid.\nB) Look.\n5. Fill it.\nNote")
     assert "1931; Herring: 47" in text
     assert text.endswith("Comment: Is that all?")
@@ -252,7 +243,6 @@ def test_numbers_are_shown_with_units_and_all_their_digits(text: str, shape: str
 
 
 def test_spreadsheets_keep_comments_charts_and_durations_and_tell_what_is_not_counted(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     from datetime import datetime, timedelta
 
     book: Any = openpyxl.Workbook()
@@ -269,7 +259,7 @@ def test_spreadsheets_keep_comments_charts_and_durations_and_tell_what_is_not_co
     sheet.add_chart(chart, "F1")
     book.create_sheet("Old").sheet_state = "hidden"
     book["Old"]["A1"] = "Sold."
-    found = read(saved(book, tmp_path / "a.xlsx"))
+    found = read_document(saved(book, tmp_path / "a.xlsx"))
     lines = found.text.split("\n")
     assert lines[0] == "Boat: Heron; Lasted: 30:05; Left: 2024-05-04 07:30:00"
     assert set(lines[1:4]) == {"Comment by Ann Lee: Leaks.", "Comment: Since May?", "Catch"}
@@ -279,22 +269,19 @@ def test_spreadsheets_keep_comments_charts_and_durations_and_tell_what_is_not_co
 
 
 def test_spreadsheets_with_looks_in_two_ways_or_none(tmp_path: Path) -> None:
-    book: Any = pytest.importorskip("openpyxl").Workbook()
+    book: Any = openpyxl.Workbook()
     book.active.append(["Boat", "Heron"])
-    with zipfile.ZipFile(BytesIO(saved(book, tmp_path / "a.xlsx"))) as whole:
-        parts: dict[str, bytes | str] = {name: whole.read(name) for name in whole.namelist()}
-    sheet = parts["xl/styles.xml"]
-    assert isinstance(sheet, bytes)
-    styles = sheet.decode()
+    parts = unzipped(saved(book, tmp_path / "a.xlsx"))
+    styles = parts["xl/styles.xml"].decode()
     font = styles[styles.index("<font>") : styles.index("</font>") + len("</font>")]
     two = (
         '<mc:AlternateContent xmlns:mc="urn:mc"><mc:Choice><font odd="1"/></mc:Choice><mc:Fallback>'
         f"{font}</mc:Fallback></mc:AlternateContent>"
     )
-    parts["xl/styles.xml"] = styles.replace(font, two, 1)
-    assert read(zipped(parts)).text == "Boat; Heron"
+    parts["xl/styles.xml"] = styles.replace(font, two, 1).encode()
+    assert read_document(zipped(parts)).text == "Boat; Heron"
     del parts["xl/styles.xml"]
-    found = read(zipped(parts))
+    found = read_document(zipped(parts))
     assert (found.text, len(found.notes)) == ("Boat; Heron", 1)
 
 
@@ -319,7 +306,7 @@ _LISTS = (
     ],
 )  # fmt: skip
 def test_lists_of_opendocument_keep_their_numbers(body: str, expected: list[str]) -> None:
-    assert read(open_text(_LISTS + body)).text.split("\n\n") == expected
+    assert read_document(open_text(_LISTS + body)).text.split("\n\n") == expected
 
 
 def test_headings_of_opendocument_keep_their_numbers() -> None:
@@ -327,7 +314,7 @@ def test_headings_of_opendocument_keep_their_numbers() -> None:
         f'<text:outline-level-style text:level="{i}" style:num-format="1" text:display-levels="{i}"/>' for i in (1, 2)
     )
     heads = "".join(f"<text:h text:outline-level='{i}'>{name}</text:h><text:p>x</text:p>" for i, name in ((1, "A"), (2, "B"), (2, "C"), (1, "D")))  # fmt: skip
-    found = read(open_text(f"<text:outline-style>{levels}</text:outline-style>{heads}"))
+    found = read_document(open_text(f"<text:outline-style>{levels}</text:outline-style>{heads}"))
     assert [title for _, _, title in found.sections] == ["1 A", "1.1 B", "1.2 C", "2 D"]
 
 
@@ -342,7 +329,7 @@ def test_headings_of_opendocument_keep_their_numbers() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_beside_the_text_of_opendocument(body: str, expected: str) -> None:
-    assert read(open_text(body)).text == expected
+    assert read_document(open_text(body)).text == expected
 
 
 def test_sheets_of_opendocument_keep_comments_at_their_cells_and_pass_over_other_files() -> None:
@@ -351,7 +338,7 @@ def test_sheets_of_opendocument_keep_comments_at_their_cells_and_pass_over_other
         '<table:table-cell><text:p>47</text:p></table:table-cell>'
     )  # fmt: skip
     linked = "<table:table table:name='x'><table:table-source/><table:table-row><table:table-cell><text:p>Elsewhere</text:p></table:table-cell></table:table-row></table:table>"
-    found = read(open_text(f"<table:table table:name='S'><table:table-row/><table:table-row>{cells}</table:table-row></table:table>{linked}", "spreadsheet"))  # fmt: skip
+    found = read_document(open_text(f"<table:table table:name='S'><table:table-row/><table:table-row>{cells}</table:table-row></table:table>{linked}", "spreadsheet"))  # fmt: skip
     assert found.text == "Heron: 47\n\nComment: Leaks."
     assert [place for _, place in found.places] == ["S!A2:B2", "S!A2"]
 
@@ -363,7 +350,7 @@ def test_slides_of_opendocument_have_their_titles() -> None:
         f"<draw:page>{''.join(frame.format(space, kind, text) for kind, text in page)}</draw:page>"
         for page in ([("outline", "First."), ("title", "Budget")], [("outline", "Second.")])
     )
-    found = read(open_text(pages, "presentation"))
+    found = read_document(open_text(pages, "presentation"))
     assert (found.text, [title for _, _, title in found.sections]) == ("First.\n\nSecond.", ["Budget", "Slide 2"])
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import Any
 
 import pytest
 from support.outlook_files import compound, message
+from support.read_documents import read_document
 
 from atomr_local.indexing.readers.documents import mail as outlook
 from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.process import parse
 
 pytest.importorskip("olefile")
 
@@ -22,8 +21,7 @@ _FEE = "The yearly fee rises to 48 euros."
 
 
 def read(tree: dict[str, Any], name: str = "a.msg") -> Document:
-    (found,) = parse(BytesIO(compound(tree)), name)
-    return found
+    return read_document(compound(tree), name)
 
 
 def test_a_message_has_its_sender_date_and_text() -> None:
@@ -105,4 +103,4 @@ def test_a_date_that_is_none_is_left_out(date: int) -> None:
 )
 def test_what_is_no_message_is_told(data: bytes, name: str, why: str) -> None:
     with pytest.raises(UnreadableError, match=why):
-        list(parse(BytesIO(data), name))
+        read_document(data, name)

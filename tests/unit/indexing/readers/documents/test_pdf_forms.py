@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import pytest
 from made_documents.pdf_file import page
 from support.hostile_documents import pdf, stream
-
-from atomr_local.indexing.readers.documents.process import parse
+from support.read_documents import read_document
 
 pytest.importorskip("pypdfium2", reason="reading PDF needs pypdfium2")
 
@@ -34,8 +31,7 @@ def form(printed: list[tuple[int, int, str]], *fields: bytes) -> bytes:
 def read(printed: list[tuple[int, int, str]], *fields: bytes) -> list[str]:
     """The paragraphs below the title."""
     title = (50, 700, "Application for a boat licence at the harbour office")
-    (found,) = parse(BytesIO(form([title, *printed], *fields)), "form.pdf")
-    text = found.text.removeprefix(title[2]).strip()
+    text = read_document(form([title, *printed], *fields)).text.removeprefix(title[2]).strip()
     return text.split("\n\n") if text else []
 
 

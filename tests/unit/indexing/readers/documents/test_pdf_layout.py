@@ -6,18 +6,19 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from io import BytesIO
+from functools import partial
 from pathlib import Path
 
 import pytest
 from made_documents.pdf_file import page as drawn
 from made_documents.pdf_file import pdf
 from support import hostile_documents as by_hand
+from support.read_documents import read_document
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers.documents import pdf_ocr
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError
-from atomr_local.indexing.readers.documents.process import DocumentParser, parse
+from atomr_local.indexing.readers.documents.document import UnreadableError
+from atomr_local.indexing.readers.documents.process import DocumentParser
 from atomr_local.system.cancellation import Cancellation
 
 pytest.importorskip("pypdfium2", reason="reading PDF needs pypdfium2")
@@ -26,9 +27,7 @@ _TEXT = "The level of the river was measured every day of the year"
 _HEAD, _OSLO, _BERGEN = (50, "Town"), (50, "Oslo"), (50, "Bergen")
 
 
-def read(data: bytes, ocr: str = "") -> Document:
-    (found,) = parse(BytesIO(data), "report.pdf", ocr)
-    return found
+read = partial(read_document, name="report.pdf")
 
 
 def by_rows(*rows: Sequence[tuple[int, str]], gap: int = 16, first: int = 680) -> str:
@@ -218,11 +217,11 @@ def program(folder: Path, monkeypatch: pytest.MonkeyPatch, told: str, more: str 
 
 def test_a_scan_is_read_by_ocr_and_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, monkeypatch, "\n".join(_ROWS))
-    document = read(_SCAN, "eng")
+    document = read(_SCAN, ocr="eng")
     assert document.text == "Happy new […] to everybody here.\nOslo: 45\nBergen: 71\nNarvik: 62"
     assert document.places == [(0, 1, "1", "read by OCR")]
     assert document.notes == ["page 1 read by OCR: letters and figures may be wrong"]
-    whole = read(pdf([drawn([(50, 700, 10, f"{_TEXT}.")])]), "eng")
+    whole = read(pdf([drawn([(50, 700, 10, f"{_TEXT}.")])]), ocr="eng")
     assert (whole.text, whole.notes) == (f"{_TEXT}.", [])  # no page without letters, no OCR
 
 
@@ -237,7 +236,7 @@ def test_ocr_that_fails_or_is_not_sure_gives_no_text(
     program(tmp_path, monkeypatch, told, more)
     monkeypatch.setattr(pdf_ocr, "_SECONDS_A_PAGE", 1.0)
     with pytest.raises(UnreadableError, match=r"its 1 page has pictures but no text: a scan\? OCR found no sure text"):
-        read(_SCAN, "eng")
+        read(_SCAN, ocr="eng")
 
 
 def test_what_to_do_with_a_scan_is_told() -> None:

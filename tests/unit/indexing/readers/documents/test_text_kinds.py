@@ -5,25 +5,10 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
+from support.read_documents import placed_lines, read_document
 
-from atomr_local.indexing.readers.documents.document import Document, UnreadableError, is_rule
+from atomr_local.indexing.readers.documents.document import UnreadableError, is_rule
 from atomr_local.indexing.readers.documents.kinds import document_kind
-from atomr_local.indexing.readers.documents.process import parse
-
-
-def read(data: bytes | str, name: str) -> Document:
-    (found,) = parse(BytesIO(data.encode() if isinstance(data, str) else data), name)
-    return found
-
-
-def lines(document: Document) -> list[tuple[object, str]]:
-    """The lines of the text with the places at which they begin."""
-    begin, found = 0, []
-    for line in document.text.split("\n"):
-        if line:
-            found.append(([place for start, place in document.places if start <= begin][-1], line))
-        begin += len(line) + 1
-    return found
 
 
 @pytest.mark.parametrize(
@@ -45,21 +30,21 @@ def lines(document: Document) -> list[tuple[object, str]]:
     ],
 )
 def test_json_has_an_object_or_a_value_a_line(source: str, told: list[tuple[int, str]]) -> None:
-    assert lines(read(source, "a.json")) == told
+    assert placed_lines(read_document(source, "a.json")) == told
 
 
 def test_json_is_told_by_its_content_and_long_objects_have_several_lines() -> None:
     source = '{"' + '", "'.join(f'key{i}": "{"word " * 20}' for i in range(12)) + '"}'
     assert document_kind(BytesIO(source.encode()), "export.dat") == "json"
-    assert 1 < len(lines(read(source, "export.dat"))) < 12
-    deep = read("[" * 100_000, "deep.json")
+    assert 1 < len(placed_lines(read_document(source, "export.dat"))) < 12
+    deep = read_document("[" * 100_000, "deep.json")
     assert len(deep.text) == 100_000
 
 
 def test_escapes_in_settings_are_characters() -> None:
-    document = read("greeting=Gr\\u00fcezi\nline=\\u000a\npath=C:\\\\u00fc\n", "a.properties")
+    document = read_document("greeting=Gr\\u00fcezi\nline=\\u000a\npath=C:\\\\u00fc\n", "a.properties")
     assert document.text.split("\n") == ["greeting=Grüezi", "line=\\u000a", "path=C:\\\\u00fc"]
-    assert read('s = "\\u00fc"', "a.py").text == 's = "\\u00fc"'  # code stays as it is
+    assert read_document('s = "\\u00fc"', "a.py").text == 's = "\\u00fc"'  # code stays as it is
 
 
 @pytest.mark.parametrize(
@@ -77,7 +62,7 @@ def test_escapes_in_settings_are_characters() -> None:
 )
 def test_a_line_of_a_log_or_a_chat_is_a_line(name: str, source: str) -> None:
     clean = source.replace("\x1b[32m", "").replace("\x1b[0m", "")
-    assert lines(read(f"{source} one\n{source} two\n\u200e{source} three", name)) == [
+    assert placed_lines(read_document(f"{source} one\n{source} two\n\u200e{source} three", name)) == [
         (number, f"{clean} {word}") for number, word in enumerate(("one", "two", "three"), 1)
     ]
 
@@ -86,7 +71,7 @@ def test_lines_of_mere_marks_are_left_out() -> None:
     text = (
         "Here is a long line that somebody wrapped in the past,\n" + "-" * 60 + "\nand after it another one.\n* * *\n"
     )
-    assert read(text, "a.txt").text.split("\n") == [
+    assert read_document(text, "a.txt").text.split("\n") == [
         "Here is a long line that somebody wrapped in the past,",
         "and after it another one.",
     ]
@@ -127,12 +112,12 @@ _VTT = (
     ],
 )
 def test_cues_are_joined_to_sentences_at_their_times(source: str, told: list[tuple[str, str]]) -> None:
-    document = read(source, "a.txt")
-    assert (document.place_kind, lines(document)) == ("time", told)
+    document = read_document(source, "a.txt")
+    assert (document.place_kind, placed_lines(document)) == ("time", told)
 
 
 def test_a_sentence_over_cues_has_the_time_of_each() -> None:
-    assert read(_SRT, "a.srt").places[:2] == [(0, "00:00:01"), (19, "00:00:03")]
+    assert read_document(_SRT, "a.srt").places[:2] == [(0, "00:00:01"), (19, "00:00:03")]
 
 
 _EVENT = (
@@ -149,9 +134,9 @@ _EVENT = (
 def test_entries_of_a_calendar() -> None:
     data = _EVENT.encode()
     cut = data.index("ü".encode()) + 1  # folded within a character
-    document = read(data[:cut] + b"\r\n " + data[cut:], "a.ics")
+    document = read_document(data[:cut] + b"\r\n " + data[cut:], "a.ics")
     assert document.title == "Choir"
-    assert lines(document) == [
+    assert placed_lines(document) == [
         (
             8,
             "Summary: Concert with the neighbouring village, and Müller; Start: 2024-05-12 18:30 Europe/Berlin; "
@@ -173,7 +158,7 @@ def test_contacts() -> None:
         "BEGIN:VCARD\nVERSION:4.0\nFN:Mia Torp\nN:Torp;Mia;;;\nitem1.TEL;TYPE=home;VALUE=uri:tel:+46-70\nBDAY:19800203\n"
         "ADR;TYPE=work:;;Elm Street 4;Leeds;;LS1;\nNOTE:red\\; green\\nblue\nPHOTO:data:image/png;base64,AAAA\nX-ID:7\nEND:VCARD\n"
     )
-    assert lines(read(old + new, "a.vcf")) == [
+    assert placed_lines(read_document(old + new, "a.vcf")) == [
         (1, "Name: Dr. Jürgen Müller; Phone (cell): +49 170 5550000; Organization: Bakery Müller, Sales"),
         (
             11,
@@ -203,9 +188,9 @@ def test_pictures_that_are_text_are_named(name: str, source: str, what: str) -> 
         if data.startswith(b"\xff\xfe") and not name.endswith(("svg", "xml")):
             continue
         with pytest.raises(UnreadableError, match=what):
-            read(data, name)
+            read_document(data, name)
 
 
 def test_a_note_may_begin_with_a_picture() -> None:
     pytest.importorskip("yaml")
-    assert "Words" in read("<svg><path/></svg>\n\nWords.", "a.md").text
+    assert "Words" in read_document("<svg><path/></svg>\n\nWords.", "a.md").text

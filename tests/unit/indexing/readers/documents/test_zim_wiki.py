@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import pytest
+from support.read_documents import read_document
 
 from atomr_local.indexing.readers.documents.document import Document
-from atomr_local.indexing.readers.documents.process import parse
 
 _HEADER = "Content-Type: text/x-zim-wiki\nWiki-Format: zim 0.6\nCreation-Date: 2026-03-01T09:00:00+01:00\n"
 
 
 def read(body: str, name: str = "The_boiler.txt") -> Document:
-    (page,) = parse(BytesIO(f"{_HEADER}\n{body}".encode()), name)
-    return page
+    return read_document(f"{_HEADER}\n{body}", name)
 
 
 def test_a_page_has_title_date_headings_and_places() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.models.catalog.find import starter_model_path
+from atomr_local.errors import ModelError
 from atomr_local.models.llama.chat import ChatEncoder
 from atomr_local.models.llama.engine import Engine, RunOptions
 from atomr_local.models.protocol import Message, Prompt
@@ -28,12 +27,8 @@ PROMPT = Prompt(
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    try:
-        path: Path = starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
-    engine = Engine(path, None, RunOptions(context_tokens=512, threads=1, batch_threads=1))
+def engine(starter_file: Path) -> Iterator[Engine]:
+    engine = Engine(starter_file, None, RunOptions(context_tokens=512, threads=1, batch_threads=1))
     yield engine
     engine.close()
 

@@ -102,12 +102,12 @@ def test_a_child_that_hangs_is_killed(task: ProbeTask, child: Callable[[str], No
 def test_what_a_child_waits_for_a_core_is_not_its_own_time(
     task: ProbeTask, child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = "tell(stage='library')\ntime.sleep(3)\ntell(done=True)"
-    child(code)
+    child("tell(stage='library')\ntime.sleep(2)\ntell(done=True)")
     assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "hang"
     monkeypatch.setattr(probe, "_waited_for_core", lambda pid: 60.0)
     assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "ok"
     child("tell(stage='library')\ntime.sleep(600)")
+    monkeypatch.setattr(probe, "_MOST_TIMES", 2)
     assert run_probe(task, LoadAttempt(), seconds=1.0).ended == "hang", "however busy the machine is, there is an end"
 
 
@@ -140,10 +140,10 @@ def test_the_child_has_no_terminal_and_no_input_and_is_told_the_way(
         "tell(task=task, input=sys.stdin.read(), session=os.getsid(0) == os.getpid(), sharing=os.fstat(1) == os.fstat(2))\n"
         "tell(done=True)"
     )
-    facts = run_probe(task, LoadAttempt(extra_buffers=False, prepared=False, cpu_variant="x64")).facts
+    facts = run_probe(task, LoadAttempt(extra_buffers=False, prepared=False, cpu_variant="x64", gpu_layers=7)).facts
     assert (facts["input"], facts["session"], facts["sharing"]) == ("", True, True)
     told = facts["task"]["options"]
-    assert (told["extra_buffers"], told["storage"], told["cpu_variant"]) == (False, None, "x64")
+    assert (told["extra_buffers"], told["storage"], told["cpu_variant"], told["gpu_layers"]) == (False, None, "x64", 7)
     assert run_probe(task, LoadAttempt()).facts["task"]["options"]["storage"] == "Q8_0"
 
 
@@ -240,18 +240,6 @@ def test_on_the_processor_it_goes_on_with_simpler_ways(task: ProbeTask) -> None:
     children = with_gpu(lambda way: "SIGSEGV" if way.gpu_layers or way.extra_buffers else "", stage="model")
     assert working_way(task, run=children) == LoadAttempt(extra_buffers=False, gpu_layers=0)
     assert [way.gpu_layers for way in children.ways] == [-1, 0, 0]
-
-
-def test_without_a_gpu_nothing_is_tried_twice(task: ProbeTask) -> None:
-    children = Children(lambda _: "SIGSEGV")
-    with pytest.raises(ModelError):
-        working_way(task, run=children)
-    assert len(children.ways) == 3
-
-
-def test_the_child_is_told_the_layers(task: ProbeTask, child: Callable[[str], None]) -> None:
-    child("tell(task=task)\ntell(done=True)")
-    assert run_probe(task, LoadAttempt(gpu_layers=7)).facts["task"]["options"]["gpu_layers"] == 7
 
 
 def test_weights_that_cannot_be_prepared_are_not_tried_twice(task: ProbeTask) -> None:
