@@ -18,7 +18,7 @@ from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.protocol import QuestionContext, Strategy
 from atomr_local.strategies.shared.closing import as_tree, from_answered, noting
-from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, read_first
+from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, of_subject, read_first
 from atomr_local.strategies.shared.plans import plan_ready, planned, rule_plan
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
@@ -43,6 +43,8 @@ class AtomR(Strategy):
                 if pointed is not None and sure:
                     return pointed
             ready = by_rule or planned(question, tools)
+            if pointed is not None:
+                pointed = of_subject(question, pointed, ready.tree)
             if pointed is not None and concludes(ready.tree, pointed, tools):
                 tools.steps.report(ROOT_ID, pointed, 0.0)
                 return pointed

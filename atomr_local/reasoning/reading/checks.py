@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -20,6 +20,7 @@ from atomr_local.language.names import (
     split_qualifier,
     words,
 )
+from atomr_local.language.properties import property_table
 from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import defined_topic, expected_type
 from atomr_local.language.sentences import sentences
@@ -230,6 +231,40 @@ def about(
     return worst if worst.subject is not False or refused else About()
 
 
+def told_of_namesake(name: str, answers: Sequence[str], text: str) -> bool:
+    """Whether sentences name another with a word of the name, and not the name itself: "His wife, Cosima Wagner, was
+    the daughter of Franz Liszt" may not be about Richard Wagner."""
+    if _names(text, name):
+        return False
+    parts = name_parts(name)
+    others = [other for other in _pieces(text) if not any(same_name(other, answer) is not False for answer in answers)]
+    return any(
+        same_name(name, other) is False and any(alike(one, part) for one in parts for part in name_parts(other))
+        for other in others
+    )
+
+
+def tells_kinship(question: str, text: str) -> bool:
+    """Whether a text has a word for each relation between people that the question asks for: "Emma Darwin was the wife
+    of Charles Darwin" does not tell his mother."""
+    told = set(words(text))
+    return all(not known.isdisjoint(told) for word in words(question) if (known := _kinship_words().get(word)))
+
+
+@cache
+def _kinship_words() -> Mapping[str, frozenset[str]]:
+    """For each relation between people, by each of its single words, the words that tell it."""
+    told_by, stop = english().told_by, english().stop
+    found = {word: frozenset({word, *told_by.get(word, ())}) for word in property_table().compound}
+    for known in property_table().by_iri.values():
+        if (known.kind, known.domain) == ("person", ("person",)):
+            single = [name for name in (known.label, *known.names) if " " not in name]
+            every = {word for name in (known.label, *known.names, *known.inverse) for word in words(name)} - stop
+            every.update(word for name in single for word in told_by.get(name, ()))
+            found |= {name: found.get(name, frozenset()) | every for name in single}
+    return found
+
+
 def _rank(told: About) -> int:
     return (False, None, True).index(told.subject)
 
@@ -288,14 +323,13 @@ class _Told:
         title = self._item.title
         if base_key(title) == base_key(name) or name_key(title) == name_key(name):
             return True
+        if self._elsewhere and same_name(name, title) is not False and _goes_on(name, title):
+            return False
         if self._opened_with(name):
             return True
         if _names(split_qualifier(title)[1], name):
             return None
-        same = same_name(name, title)
-        if same is not False and self._elsewhere and _goes_on(name, title):
-            return False
-        return same
+        return same_name(name, title)
 
     def _opened_with(self, name: str) -> bool:
         """Whether the passage opens with the name as one of its page's own: "Mark Twain (born Samuel Clemens) was"."""
@@ -417,13 +451,16 @@ def _is_name(text: str) -> bool:
 
 
 def _goes_on(name: str, title: str) -> bool:
-    """Whether the title is the name with further words of a name: "John Quincy Adams", "Paris Hilton"; not "Paris in
-    the 18th century" or "Paris's bridges"."""
+    """Whether the title is the name with further words of a name: "John Quincy Adams", "Paris Hilton",
+    "Thomas-Alexandre Dumas"; not "Paris in the 18th century" or "Paris's bridges"."""
     bare = split_qualifier(title)[0]
     said, wanted = _WORD.findall(bare), name_parts(name)
     if POSSESSIVE.search(bare) or any(name_key(word) in english().small for word in said):
         return False
-    return name_parts(bare)[:1] == wanted[:1] and len(said) > len(wanted)
+    if name_parts(bare)[:1] == wanted[:1]:
+        return len(said) > len(wanted)
+    pieces = name_key(bare).replace("-", " ").split()
+    return 1 < len(wanted) < len(pieces) and pieces[-len(wanted) :] == wanted
 
 
 def _names(text: str, name: str) -> bool:

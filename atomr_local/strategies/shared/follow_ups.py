@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.names import names_in, words
+from atomr_local.language.names import name_key, names_in, words
 from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
 from atomr_local.language.words import referring_words
 from atomr_local.reasoning.asking.writer import FilledForm
-from atomr_local.reasoning.confidence import GUESS
+from atomr_local.reasoning.confidence import GUESS, QUOTED
 from atomr_local.reasoning.conversation import two_questions
 from atomr_local.reasoning.operators import GUESSED
 from atomr_local.reasoning.planning.planner import fallback_tree
 from atomr_local.reasoning.reading.answer_formats import Reading
-from atomr_local.reasoning.reading.checks import are_verdicts, supported
-from atomr_local.reasoning.results import Result, citations_hold
+from atomr_local.reasoning.reading.checks import about, are_verdicts, supported, tells_kinship, told_of_namesake
+from atomr_local.reasoning.results import Result, asked_about, citations_hold
 from atomr_local.reasoning.verdict.reasons import mentioned
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.protocol import QuestionContext
@@ -170,8 +170,9 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
     confidence = result.confidence or 0.0
-    if not of_documents and result.values and (confidence < tools.calibration.accept_articles or _of_asker(question)):
-        return Result(evidence=result.evidence, dropped=[*result.dropped, f"not sure: {result.answer}"]), False
+    if not of_documents and (confidence < tools.calibration.accept_articles or _of_asker(question)):
+        return _without_answer(result, "not sure"), False
+    result = of_subject(question, result, fallback_tree(question))
     bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
     halved = len(result.values) < 2 and two_questions(question) is not None
     more = halved or (not of_documents and _asks_more(question, result))
@@ -179,6 +180,32 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
     if sure:
         tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
     return result, sure
+
+
+def of_subject(question: str, result: Result, tree: Tree) -> Result:
+    """The result, without its answer if that is from articles that clearly tell of another than the one named by the
+    plan, or by the question: in any letters if a page so called was found."""
+    if not result.values or _of_documents(result):
+        return result
+    cited = [item for item in result.evidence if item.id in result.cited]
+    texts = {item.id: item.text for item in cited}
+    quoted = " ".join(texts[quote.evidence][quote.start : quote.end] for quote in result.quotes)
+    if not tells_kinship(question, quoted):
+        return _without_answer(result, "another relation")
+    asked = f" {name_key(question)} "
+    titles = [item.title for item in result.evidence if f" {name_key(item.title)} " in asked and " " in item.title]
+    names = tuple(name.rstrip("?!.") for name in asked_about(tree)) or tuple(sorted(titles, key=len)[-1:])
+    if not names:
+        return result
+    another = about(names, result.texts, cited, result.evidence).subject is False
+    if another or (not result.signals.get(QUOTED) and told_of_namesake(names[0], result.texts, quoted)):
+        return _without_answer(result, f"told of another than {names[0]}")
+    return result
+
+
+def _without_answer(result: Result, reason: str) -> Result:
+    dropped = [f"{reason}: {result.answer}"] if result.values else []
+    return Result(evidence=result.evidence, dropped=[*result.dropped, *dropped])
 
 
 def _of_documents(result: Result) -> bool:

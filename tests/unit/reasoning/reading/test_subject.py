@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.reasoning.reading.checks import About, about, row_alone
+from atomr_local.reasoning.reading.checks import About, about, row_alone, tells_kinship, told_of_namesake
 from atomr_local.sources.protocol import Evidence
 
 COSIMA = (
@@ -160,3 +160,43 @@ def test_other_scripts_and_odd_text_do_not_fail() -> None:
     assert told("王羲之", "临沂", "书法", "王羲之生于临沂。").subject
     for text in ("", "\n\n", ". . .", "| | |\n| | |", "; ; ;", "\ud800 Franz Liszt", "(" * 500 + "Franz Liszt"):
         assert told("Richard Wagner", "Franz Liszt", "", text).subject is not True
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "text", "of_another"),
+    [
+        ("Richard Wagner", "Franz Liszt", "His wife, Cosima Wagner, was the daughter of Franz Liszt.", True),
+        ("Richard Wagner", "Leipzig", "He was born in Leipzig.", False),
+        ("Richard Wagner", "Leipzig", "Richard Wagner, brother of Albert Wagner, was born in Leipzig.", False),
+        ("Charles Darwin", "Robert Darwin", "He was the fifth child of Robert Darwin.", False),
+        ("Erasmus Darwin", "Susannah", "Susannah was the mother of Charles Darwin.", True),
+    ],
+)
+def test_a_sentence_that_names_a_namesake_alone_may_tell_of_that_one(
+    name: str, answer: str, text: str, of_another: bool
+) -> None:
+    assert told_of_namesake(name, [answer], text) is of_another
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "tells"),
+    [
+        ("Who was Charles Darwin's mother?", "Emma Darwin was the wife of Charles Darwin.", False),
+        ("Who was Charles Darwin's mother?", "He was the son of Susannah Wedgwood.", True),
+        ("Who was the wife of Charles Darwin?", "In 1839 he married Emma Wedgwood.", True),
+        ("Who was Liszt's teacher?", "He studied with Carl Czerny.", True),
+        ("Who was his grandfather?", "He was the son of Robert Darwin.", False),
+        ("Who wrote Emma?", "Emma is a novel.", True),
+    ],
+)
+def test_a_relation_between_people_is_told_in_its_words(question: str, text: str, tells: bool) -> None:
+    assert tells_kinship(question, text) is tells
+
+
+def test_a_longer_name_is_anothers_where_a_page_has_exactly_the_name() -> None:
+    general = piece(
+        "Thomas-Alexandre Dumas", "Thomas-Alexandre Dumas was a general. He was the son of Marie-Cessette Dumas."
+    )
+    own = piece("Alexandre Dumas", "He wrote novels.")
+    for found, subject in (([general, own], False), ([general], True)):
+        assert about(["Alexandre Dumas"], ["Marie-Cessette Dumas"], [general], found).subject is subject

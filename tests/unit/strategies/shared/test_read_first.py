@@ -228,3 +228,34 @@ def test_the_surer_of_two_direct_readings_stands(read: float, given: str) -> Non
     tools = tools_of(*replies, calibration=calibration)
     tools.retriever.sources["text"].found = {QUESTION: PASSAGES}  # type: ignore[attr-defined]
     assert AtomR().run(QUESTION, None, "model", tools).texts == (given,)
+
+
+TWO_DARWINS = passages(
+    ("Susannah Darwin", "Susannah Darwin, born Susannah Wedgwood, was the mother of Charles Darwin.")
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who was the mother of Charles Darwin?", "Susannah Wedgwood"),
+        ("Who was the mother of Erasmus Darwin?", ""),
+    ],
+)
+def test_what_articles_tell_of_another_is_no_answer(question: str, answer: str) -> None:
+    tools = tools_of("1: Susannah Wedgwood", calibration=Calibration(settled_articles=0.1))
+    tools.retriever.sources["text"].found = {question: TWO_DARWINS}  # type: ignore[attr-defined]
+    result, sure = read_first(question, tools)
+    assert result is not None
+    assert (" ".join(result.texts), sure) == (answer, bool(answer))
+
+
+@pytest.mark.parametrize(("name", "given"), [("Charles", ("Susannah Wedgwood",)), ("Erasmus", ())])
+def test_the_plan_tells_whom_a_question_in_small_letters_is_about(name: str, given: tuple[str, ...]) -> None:
+    question = f"who was the mother of {name.casefold()} darwin"
+    plan = f'0. Who was the mother of {name} Darwin? = Answer(person)\n1. Who? = Relate("{name} Darwin", "mother")'
+    replies = ("1: Susannah Wedgwood", plan, *["Unknown"] * 8)
+    tools = tools_of(*replies, features={"rival": True}, calibration=Calibration(settled_articles=1.1))
+    found = {question: TWO_DARWINS, f"{name} Darwin mother": TWO_DARWINS}
+    tools.retriever.sources["text"].found = found  # type: ignore[attr-defined]
+    assert AtomR().run(question, None, "model", tools).texts == given
