@@ -170,11 +170,11 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
     confidence = result.confidence or 0.0
-    if not of_documents and (confidence < tools.calibration.accept_articles or _of_asker(question)):
-        return _without_answer(result, "not sure"), False
+    halved = len(result.values) < 2 and _asks_twice(question)
+    if not of_documents and (confidence < tools.calibration.accept_articles or halved or _of_asker(question)):
+        return _without_answer(result, "one of two answers" if halved else "not sure"), False
     result = of_subject(question, result, fallback_tree(question))
     bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
-    halved = len(result.values) < 2 and two_questions(question) is not None
     more = halved or (not of_documents and _asks_more(question, result))
     sure = bool(result.values) and bound is not None and confidence >= bound and not more
     if sure:
@@ -219,6 +219,15 @@ def _asks_more(question: str, result: Result) -> bool:
     yes or no, of which 9 of 15 were right in the passages of articles."""
     compares = "or" in words(question) and bool(read_question(question).directions)
     return are_verdicts(result.texts) or compares or (len(result.values) < 2 and expected_type(question).several)
+
+
+def _asks_twice(question: str) -> bool:
+    """Whether it is two questions, whole ones or a second one about the first one's answer ("… and when was he
+    born")."""
+    said, known = words(question), referring_words()
+    rest = [said[at + 1 :] for at, word in enumerate(said) if word == "and"]
+    openings = [after[1:2] if after[:1] and after[0] in known.prepositions else after[:1] for after in rest]
+    return any(known.asking.intersection(opening) for opening in openings) or two_questions(question) is not None
 
 
 def _of_asker(question: str) -> bool:

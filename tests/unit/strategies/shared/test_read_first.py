@@ -74,15 +74,23 @@ def test_articles_are_read_first_only_by_a_model_that_was_measured_on_them(bound
     assert tools.reader.points is points
 
 
-@pytest.mark.parametrize(("question", "accept"), [(QUESTION, 1.0), ("How many days are my leave?", 0.0)])
-def test_a_reading_of_articles_that_is_not_sure_or_of_the_asker_is_none(question: str, accept: float) -> None:
+@pytest.mark.parametrize(
+    ("question", "accept", "reason"),
+    [
+        (QUESTION, 1.0, "not sure"),
+        ("How many days are my leave?", 0.0, "not sure"),
+        ("How many days are there and who gets them?", 0.0, "one of two answers"),
+        ("How many days are there and in which year?", 0.0, "one of two answers"),
+    ],
+)
+def test_a_reading_of_articles_that_may_not_be_enough_is_none(question: str, accept: float, reason: str) -> None:
     tools = tools_of("1: 25 days", calibration=Calibration(settled_articles=0.1, accept_articles=accept))
     tools.retriever.sources["text"].found = {question: PASSAGES}  # type: ignore[attr-defined]
     result, sure = read_first(question, tools)
     assert result is not None
     assert (result.values, len(result.evidence), sure) == ((), 1, False)
     assert tools.recorder.trace.node(0).answers == []
-    assert result.dropped[-1] == "not sure: 25 days"
+    assert result.dropped[-1] == f"{reason}: 25 days"
 
 
 def test_what_articles_do_not_tell_is_looked_up_and_not_guessed() -> None:
