@@ -89,7 +89,7 @@ class Measuring:
 
     def __enter__(self) -> Measuring:
         names_ = {"text_index": self._index} | ({"graph_index": self._index} if "graph" in self._sources else {})
-        settings = load_settings(adapter=str(self._adapter), features={"rival": False}, **names_)
+        settings = load_settings(adapter=str(self._adapter), features={"rival": False, "pointing": False}, **names_)
         self._assistant = self._open.enter_context(Assistant.open(settings))
         return self
 
