@@ -242,6 +242,7 @@ class AnswerSelection:
         guess: whether a question that stays Unknown is answered with the most likely words of its evidence.
         pointed: the answer read in the passages nearest to the question, if that has been done; it is the first direct
             one to compete.
+        checked: takes away an answer that may not be one, if it is read here.
         corrected: whether a step's answer is the user's own. It is neither weighed nor outvoted by a direct answer.
         unpicked: whether the question asks for one of several ("last", "largest") and no step of the plan does. Which
             of several answers is meant is then not known: they are no surer than one of them drawn at random.
@@ -255,6 +256,7 @@ class AnswerSelection:
     ask_on: Callable[[str], Result] | None = None
     guess: bool = True
     pointed: Result | None = None
+    checked: Callable[[str, Result], Result] | None = None
     corrected: bool = False
     unpicked: bool = False
 
@@ -354,6 +356,10 @@ class AnswerSelection:
         """The answer in the passages nearest to the question, read once; empty if the model cannot point."""
         if self.pointed is None:
             self.pointed = self.operators.pointed(node_id, asked) if self.reader.points else Result()
+            if self.pointed.values and self.calibration is not None:
+                self.pointed.confidence = self.calibration.of_whole(whole_signals(asked, self.pointed))
+            if self.checked is not None:
+                self.pointed = self.checked(asked, self.pointed)
         return self.pointed
 
     def _beside_asked_on(self, tree: Tree, asked: str, result: Result) -> Result:

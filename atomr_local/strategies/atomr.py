@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from atomr_local.reasoning.answer_selection import AnswerSelection
 from atomr_local.reasoning.confidence import GUESS
@@ -18,7 +19,7 @@ from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.protocol import QuestionContext, Strategy
 from atomr_local.strategies.shared.closing import as_tree, from_answered, noting
-from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, of_subject, read_first
+from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, of_articles, of_subject, read_first
 from atomr_local.strategies.shared.plans import plan_ready, planned, rule_plan
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
@@ -72,6 +73,7 @@ class AtomR(Strategy):
             ask_on=_asking_on(tools) if whole and features.ask_on else None,
             guess=features.guess,
             pointed=pointed,
+            checked=partial(of_articles, calibration=tools.calibration),
             corrected=reused is not None and reused.corrected,
             unpicked=bool(wish),
         )

@@ -219,7 +219,8 @@ class AtomrApp(App[None]):
     def _use_sources(self, sources: Mapping[str, SourceType]) -> None:
         """Offer these sources, those of other packages among them."""
         self._sources = sources
-        self.ask_screen.query_one(SourceSwitches).offer(sources)
+        for switches in self.ask_screen.query(SourceSwitches):  # none, where the program is ending
+            switches.offer(sources)
         self.ask_screen.call_after_refresh(self.ask_screen.show_switches)
 
     def _follow_settings(self) -> None:

@@ -12,7 +12,7 @@ from atomr_local.language.question import read_question
 from atomr_local.language.question_kind import expected_type
 from atomr_local.language.words import referring_words
 from atomr_local.reasoning.asking.writer import FilledForm
-from atomr_local.reasoning.confidence import GUESS, QUOTED
+from atomr_local.reasoning.confidence import GUESS, QUOTED, Calibration
 from atomr_local.reasoning.conversation import two_questions
 from atomr_local.reasoning.operators import GUESSED
 from atomr_local.reasoning.planning.planner import fallback_tree
@@ -169,17 +169,26 @@ def read_first(question: str, tools: QuestionContext) -> tuple[Result | None, bo
             # More likely right than the model's own bound has it, which declines too often.
             result.signals.pop(GUESS, None)
             result.dropped = [note for note in result.dropped if note != GUESSED]
+    result = of_articles(question, result, tools.calibration)
     confidence = result.confidence or 0.0
     halved = len(result.values) < 2 and _asks_twice(question)
-    if not of_documents and (confidence < tools.calibration.accept_articles or halved or _of_asker(question)):
-        return _without_answer(result, "one of two answers" if halved else "not sure"), False
-    result = of_subject(question, result, fallback_tree(question))
     bound = tools.calibration.settled if of_documents else tools.calibration.settled_articles
     more = halved or (not of_documents and _asks_more(question, result))
     sure = bool(result.values) and bound is not None and confidence >= bound and not more
     if sure:
         tools.steps.report(ROOT_ID, result, time.perf_counter() - started)
     return result, sure
+
+
+def of_articles(question: str, result: Result, calibration: Calibration) -> Result:
+    """The result with its confidence, without its answer if that is from articles and may not be the answer: it is not
+    sure, one of two, of the one who asks, or of another than the question names."""
+    if not result.values or _of_documents(result):
+        return result
+    halved = len(result.values) < 2 and _asks_twice(question)
+    if (result.confidence or 0.0) < calibration.accept_articles or halved or _of_asker(question):
+        return _without_answer(result, "one of two answers" if halved else "not sure")
+    return of_subject(question, result, fallback_tree(question))
 
 
 def of_subject(question: str, result: Result, tree: Tree) -> Result:
