@@ -357,6 +357,7 @@ class AnswerSelection:
         if self.pointed is None:
             self.pointed = self.operators.pointed(node_id, asked) if self.reader.points else Result()
             if self.pointed.values and self.calibration is not None:
+                compared(self.pointed)
                 self.pointed.confidence = self.calibration.of_whole(whole_signals(asked, self.pointed))
             if self.checked is not None:
                 self.pointed = self.checked(asked, self.pointed)
