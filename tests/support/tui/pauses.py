@@ -1,23 +1,24 @@
-"""A pause of the pilot ends when nothing is left to do: no sooner on a busy machine, no later on an idle one."""
+"""A pause of the pilot ends when nothing is left to do, on a busy machine as on an idle one."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
-from textual._context import active_app
+from textual.pilot import Pilot
 
 _ROUNDS = 2000  # turns of the event loop before a pause gives up: something keeps posting messages
 
 
-async def _nothing_left(*_: float) -> None:
+async def _nothing_left(pilot: Pilot[Any]) -> None:
     """Turn the event loop until no message, callback or drawing is waiting in it."""
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
-    for _round in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         await asyncio.sleep(0)
         if ready:
             continue
-        active_app.get().screen._on_timer_update()
+        pilot.app.screen._on_timer_update()
         await asyncio.sleep(0)
         if not ready:
             return
@@ -25,6 +26,12 @@ async def _nothing_left(*_: float) -> None:
 
 @pytest.fixture(autouse=True)
 def pauses_until_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pilot sleeps, and takes the app for idle when its process spends no time, as it also does while others work."""
-    monkeypatch.setattr("textual.app.wait_for_idle", _nothing_left)
-    monkeypatch.setattr("textual.pilot.wait_for_idle", _nothing_left)
+    """The pilot takes the app for idle when its process spends no time, as it also does while others have the processor."""
+    pause = Pilot.pause
+
+    async def longer(pilot: Pilot[Any], delay: float | None = None) -> None:
+        await pause(pilot, delay)
+        if delay is None:
+            await _nothing_left(pilot)
+
+    monkeypatch.setattr(Pilot, "pause", longer)
