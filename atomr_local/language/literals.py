@@ -59,10 +59,9 @@ class Date:
     @property
     def spoken(self) -> str:
         """As it is said: "18 April 1955", "April 1955", "44 BC"."""
-        names = {number: name.capitalize() for name, number in reversed(_MONTHS.items())}
-        year = str(self.year) if self.year > 0 else f"{1 - self.year} BC"
-        parts = [str(self.day)] if self.day is not None else []
-        return " ".join([*parts, *([names[self.month]] if self.month is not None else []), year])
+        day = f"{self.day} " if self.day is not None else ""
+        month = f"{calendar.month_name[self.month]} " if self.month is not None else ""
+        return f"{day}{month}{self.year}" if self.year > 0 else f"{day}{month}{1 - self.year} BC"
 
     def __str__(self) -> str:
         sign, year = ("-", -self.year) if self.year < 0 else ("", self.year)

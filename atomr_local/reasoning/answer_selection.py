@@ -54,7 +54,7 @@ def step_signals(result: Result) -> dict[str, float]:
     """A step's signals with the result of its citation check. A reading does not depend on the graph's match."""
     read = names.READING in result.signals
     signals = {name: value for name, value in result.signals.items() if not (read and name in _MATCH)}
-    held = None if result.computed else supported(result.texts, [e for e in result.evidence if e.id in result.cited])
+    held = None if result.computed else supported(result.texts, result.cited_evidence)
     if held is not None and (result.cited or read):
         signals[names.SUPPORT] = float(held)
     if result.method == "direct_rag":
@@ -72,6 +72,12 @@ def whole_signals(question: str, result: Result) -> dict[str, float]:
     signals[names.ANSWERS] = float(len(result.values))
     signals[names.LEAVES] = signals.get(names.READING, 0.0)
     return signals
+
+
+def weigh_direct(calibration: Calibration, question: str, result: Result) -> None:
+    """Give an answer that was read for the whole question at once its signals and its confidence."""
+    result.signals = whole_signals(question, result)
+    result.confidence = calibration.of_whole(result.signals)
 
 
 def tree_signals(
@@ -301,9 +307,8 @@ class AnswerSelection:
         if calibration is None or not result.values:
             return result
         if result.method in _WHOLE:  # a direct answer already
-            result.signals = whole_signals(question, result)
-            result.confidence = calibration.of_whole(result.signals)
-            return self._beside_pointed(result, result.confidence)
+            weigh_direct(calibration, question, result)
+            return self._beside_pointed(result)
         # Of a question alone: a topic's own page, quoted, or what is counted over all documents.
         if self.corrected or (tree.is_direct and result.method in ("operator", "computed")):
             return result
@@ -318,10 +323,10 @@ class AnswerSelection:
             return result
         return likelier(calibration, result, direct)
 
-    def _beside_pointed(self, direct: Result, confidence: float) -> Result:
+    def _beside_pointed(self, direct: Result) -> Result:
         """The surer of two direct answers: this one, or that read in the passages nearest to the question."""
         read = self.pointed
-        if read is None or not read.values or (read.confidence or 0.0) <= confidence:
+        if read is None or not read.values or (read.confidence or 0.0) <= (direct.confidence or 0.0):
             return direct
         _share_evidence(direct, read)
         return _instead(direct, read, True, ("direct", "pointed"))
@@ -358,7 +363,7 @@ class AnswerSelection:
             self.pointed = self.operators.pointed(node_id, asked) if self.reader.points else Result()
             if self.pointed.values and self.calibration is not None:
                 compared(self.pointed)
-                self.pointed.confidence = self.calibration.of_whole(whole_signals(asked, self.pointed))
+                weigh_direct(self.calibration, asked, self.pointed)
             if self.checked is not None:
                 self.pointed = self.checked(asked, self.pointed)
         return self.pointed
@@ -443,7 +448,7 @@ def _in_form(tree: Tree, result: Result) -> Result:
         return result
     if all(text.casefold() in VERDICTS for text in result.texts):
         return result
-    return Result(evidence=result.evidence, dropped=[*result.dropped, f"neither yes nor no: {result.answer}"])
+    return result.without_answer("neither yes nor no")
 
 
 def _computes_number(tree: Tree) -> bool:
@@ -455,7 +460,7 @@ def _only_number(result: Result) -> Result:
     """The result, without its answer if that is not one number or quantity."""
     if len(result.values) == 1 and parse_quantity(number_words(result.answer)) is not None:
         return result
-    return Result(evidence=result.evidence, dropped=[*result.dropped, f"not one number: {result.answer}"])
+    return result.without_answer("not one number")
 
 
 def _share_evidence(one: Result, other: Result) -> None:

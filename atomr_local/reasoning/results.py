@@ -83,6 +83,20 @@ class Result(StepNotes):
         return tuple(value.text for value in self.values)
 
     @property
+    def cited_evidence(self) -> list[Evidence]:
+        return [item for item in self.evidence if item.id in self.cited]
+
+    @property
+    def quoted(self) -> str:
+        """The text of all quotations."""
+        texts = {item.id: item.text for item in self.evidence}
+        return " ".join(texts[quote.evidence][quote.start : quote.end] for quote in self.quotes)
+
+    def without_answer(self, reason: str) -> Result:
+        """Its evidence and notes; the answer is noted behind the reason why it is none."""
+        return Result(evidence=self.evidence, dropped=[*self.dropped, f"{reason}: {self.answer}"])
+
+    @property
     def of(self) -> tuple[tuple[str, ...], ...]:
         """For each value the names of what it is a value of; () if none is known."""
         owners = tuple(tuple(owner.text for owner in value.of) for value in self.values)
@@ -190,7 +204,8 @@ def asked_about(tree: Tree) -> tuple[str, ...]:
         return ()
     found = [name for call in calls if call.arguments and (name := given_text(call.arguments[0]))]
     if tree.is_direct:  # the first word of a question has a capital letter whatever it is
-        found = [name for name in names_in([tree.question]) if not tree.question.startswith(name)]
+        names = [name.rstrip("?!.") for name in names_in([tree.question])]
+        found = [name for name in names if not tree.question.startswith(name)]
     return tuple(found) if len(found) == 1 else ()
 
 

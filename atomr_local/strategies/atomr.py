@@ -19,7 +19,8 @@ from atomr_local.reasoning.verdict.judge import unmentioned_years
 from atomr_local.sources.unlabelled import unlabelled, unlabelled_note
 from atomr_local.strategies.protocol import QuestionContext, Strategy
 from atomr_local.strategies.shared.closing import as_tree, from_answered, noting
-from atomr_local.strategies.shared.follow_ups import FollowUps, concludes, of_articles, of_subject, read_first
+from atomr_local.strategies.shared.first_reading import concludes, of_articles, of_subject, read_first
+from atomr_local.strategies.shared.follow_ups import FollowUps
 from atomr_local.strategies.shared.plans import plan_ready, planned, rule_plan
 from atomr_local.tree.nodes import ROOT_ID, Tree
 

@@ -7,25 +7,11 @@ import sys
 import tomllib
 
 import pytest
+from support.loaded_modules import cli, loaded_by
 from support.places import ROOT
 
 HEAVY = ("torch", "sentence_transformers", "llama_cpp", "lancedb", "pyoxigraph", "textual", "numpy", "pyarrow", "ddgs",
          "transformers", "ray")  # fmt: skip
-
-
-def loaded_by(code: str) -> list[str]:
-    check = f"import sys\nprint('LOADED', *[name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=300, check=True
-    )
-    return done.stdout.splitlines()[-1].split()[1:]
-
-
-def cli(*arguments: str) -> str:
-    return (
-        f"from atomr_local.cli.main import main\ntry:\n    main({list(arguments)!r})\n"
-        "except SystemExit as stop:\n    assert not stop.code, stop.code"
-    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +28,7 @@ def cli(*arguments: str) -> str:
     ids=["import", "open an assistant", "help", "ask help", "strategies", "config show", "version"],
 )
 def test_nothing_heavy_is_loaded(code: str) -> None:
-    assert loaded_by(code) == []
+    assert loaded_by(code, HEAVY) == []
 
 
 @pytest.mark.parametrize("module", ["cli.commands.ask", "tui.app"])
@@ -56,7 +42,7 @@ def test_the_first_screen_and_the_first_command_wait_for_no_planner_and_no_setti
 
 
 def test_this_test_would_see_a_heavy_library() -> None:
-    assert loaded_by("import pyoxigraph") == ["pyoxigraph"]
+    assert loaded_by("import pyoxigraph", HEAVY) == ["pyoxigraph"]
 
 
 def test_the_contracts_name_every_room() -> None:

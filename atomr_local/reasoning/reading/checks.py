@@ -58,8 +58,8 @@ def ranks_lower(question: str, text: str) -> bool:
     asked = words(question)
     if not picks_out(asked) - ordinals.keys() or any(ordinals.get(word, 0) > 1 for word in asked):
         return False
-    ranked = _ranked().sub(" ", text.casefold())
-    return ranked != text.casefold() and not picks_out(words(ranked)) - ordinals.keys()
+    rest, lower = _ranked().subn(" ", text.casefold())
+    return lower > 0 and not picks_out(words(rest)) - ordinals.keys()
 
 
 @cache

@@ -13,7 +13,7 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.language.names import answer_key, names_in
 from atomr_local.language.question_kind import expected_type
 from atomr_local.reasoning import confidence as names
-from atomr_local.reasoning.answer_selection import step_signals, tree_signals, whole_signals
+from atomr_local.reasoning.answer_selection import step_signals, tree_signals, weigh_direct
 from atomr_local.reasoning.asking.writer import FilledForm, WrittenForm
 from atomr_local.reasoning.candidates import Candidate, Vote, vote
 from atomr_local.reasoning.confidence import MEMORY, READING
@@ -57,8 +57,7 @@ def closed(tools: QuestionContext, question: str, result: Result) -> Result:
     compared(result)
     measured = result.method in _DIRECT or not _MEASURED.isdisjoint(result.signals)
     if result.values and measured:
-        result.signals = whole_signals(question, result)
-        result.confidence = tools.calibration.of_whole(result.signals)
+        weigh_direct(tools.calibration, question, result)
     return result
 
 

@@ -77,7 +77,7 @@ def measured(rows: list[Line], adapter: Path, known: set[str]) -> Iterator[Line]
     from atomr_local.assistant.assistant import Assistant
     from atomr_local.reasoning.answer_selection import whole_signals
     from atomr_local.reasoning.confidence import GUESS
-    from atomr_local.strategies.shared.follow_ups import pointed_alone
+    from atomr_local.strategies.shared.first_reading import pointed_alone
     from atomr_local.tree.nodes import ROOT_ID
 
     for corpus in dict.fromkeys(row["corpus"] for row in rows):
@@ -90,9 +90,7 @@ def measured(rows: list[Line], adapter: Path, known: set[str]) -> Iterator[Line]
                 with question_over_text(assistant, row["question"]) as tools:
                     result = pointed_alone(row["question"], tools)
                     tools.operators.guess_pointed(ROOT_ID, row["question"], result)
-                texts = {item.id: item.text for item in result.evidence}
-                quoted = " ".join(texts[q.evidence][q.start : q.end] for q in result.quotes)
-                right = row["answerable"] and is_right(row, result.texts, quoted)
+                right = row["answerable"] and is_right(row, result.texts, result.quoted)
                 yield {
                     "question": row["question"], "corpus": corpus, "kind": row["kind"], "answerable": row["answerable"],
                     "answer": list(result.texts), "right": bool(right),

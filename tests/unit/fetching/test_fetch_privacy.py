@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import http.server
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from support.loaded_modules import cli, loaded_by
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
 from atomr_local.fetching.download import direct
@@ -74,24 +73,11 @@ NETWORK = (
     "ddgs",
     "atomr_local.fetching.client",
     "atomr_local.fetching.download",
-    "atomr_local.fetching.download",
 )
 
 
-def loaded_by(code: str, home: Path) -> list[str]:
-    check = f"import sys\nprint('LOADED', *[name for name in {NETWORK!r} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=300, check=True,
-        env={"ATOMR_HOME": str(home), "PATH": ""},
-    )  # fmt: skip
-    return done.stdout.splitlines()[-1].split()[1:]
-
-
-def cli(*arguments: str) -> str:
-    return (
-        f"from atomr_local.cli.main import main\ntry:\n    main({list(arguments)!r})\n"
-        "except SystemExit as stop:\n    assert not stop.code, stop.code"
-    )
+def network_loaded_by(code: str, home: Path) -> list[str]:
+    return loaded_by(code, NETWORK, {"ATOMR_HOME": str(home), "PATH": ""})
 
 
 @pytest.mark.parametrize(
@@ -106,8 +92,8 @@ def cli(*arguments: str) -> str:
     ids=["import", "help", "the catalogue", "models at hand", "terminal UI"],
 )
 def test_nothing_of_the_net_is_loaded(code: str, own_home: Path) -> None:
-    assert loaded_by(code, own_home) == []
+    assert network_loaded_by(code, own_home) == []
 
 
 def test_this_test_would_see_it(own_home: Path) -> None:
-    assert "httpx" in loaded_by(cli("fetch", "--help"), own_home)
+    assert "httpx" in network_loaded_by(cli("fetch", "--help"), own_home)

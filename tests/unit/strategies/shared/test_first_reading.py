@@ -14,7 +14,7 @@ from atomr_local.reasoning.trace.events import Event, NodeFinished, PlanReady
 from atomr_local.sources.protocol import Value
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.protocol import QuestionContext
-from atomr_local.strategies.shared.follow_ups import concludes, read_first
+from atomr_local.strategies.shared.first_reading import concludes, read_first
 from atomr_local.tree.compact import parse_compact
 
 QUESTION = "How many days off do I get?"
